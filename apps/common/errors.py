@@ -1,0 +1,77 @@
+"""What can go wrong, in the words of the domain.
+
+The domain never names an HTTP status: `apps.common.api.errors` holds the one table class -> status -> envelope, and the same
+table feeds pages and task rows. `message` is English for logs and API clients; `user_message` is translated where a person reads it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class DomainError(Exception):
+    """Base of every expected failure; `code` is stable and machine-readable, `field` names the input at fault."""
+
+    code = "error"
+
+    def __init__(self, message: Any = "", *, code: str | None = None, field: str | None = None, **details: Any) -> None:
+        super().__init__(message)
+        self.message = message  # str or lazy translation
+        if code is not None:
+            self.code = code
+        self.field = field
+        self.details = details
+
+    def __str__(self) -> str:
+        return str(self.message) or self.code
+
+
+class InvalidInput(DomainError):
+    code = "invalid_input"
+
+
+class Unauthenticated(DomainError):
+    code = "unauthenticated"
+
+
+class Forbidden(DomainError):
+    code = "forbidden"
+
+
+class NotFound(DomainError):
+    code = "not_found"
+
+
+class Gone(DomainError):
+    """A link or token that was valid once and is not any more (expired, revoked, used up)."""
+
+    code = "gone"
+
+
+class Conflict(DomainError):
+    code = "conflict"
+
+
+class PayloadTooLarge(InvalidInput):
+    code = "too_large"
+
+
+class QuotaExceeded(DomainError):
+    code = "quota_exceeded"
+
+
+class RateLimited(DomainError):
+    code = "rate_limited"
+
+
+class Unavailable(DomainError):
+    code = "unavailable"
+
+
+class TransientError(Exception):
+    """A failure that a retry may cure; the only exception on which background work is tried again."""
+
+    def __init__(self, message: str, *, code: str = "transient", retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.retry_after_s = retry_after_s

