@@ -173,5 +173,24 @@ def heard() -> Iterator[Callable[[type], list[Any]]]:
         events._listeners[kind].remove(listener)
 
 
-def files_in(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
+@pytest.fixture
+def stored(store: Path) -> Callable[[], list[str]]:
+    """`stored()` lists what lies in the file store."""
+    return lambda: sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()) if store.exists() else []
+
+
+@pytest.fixture
+def run_jobs(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], int]:
+    """`run_jobs(kind)` does every queued row of a kind, as a worker would; how many."""
+    from apps.common.jobs.claims import claim_next
+    from apps.common.jobs.registry import job_kinds
+    from apps.common.jobs.tasks import work
+
+    def run(kind: str) -> int:
+        count = 0
+        while (claim := claim_next(job_kinds.get(kind))) is not None:
+            work(claim)
+            count += 1
+        return count
+
+    return run
