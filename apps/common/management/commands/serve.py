@@ -1,0 +1,92 @@
+"""`manage.py serve`: the whole portal as one supervised group of processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
+from django.db.migrations.executor import MigrationExecutor
+
+from apps.common.serving import DataDirLock, listen, url_of
+from apps.common.supervisor import Part, StartupError, Supervisor, before_start
+from kbportal import env
+
+PARTS = ("web", "worker", "schedule")
+
+
+class Command(BaseCommand):
+    help = "Run the portal: web, worker and schedule under one supervisor. Ctrl-C stops all of it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--only", default=",".join(PARTS), help="parts to run, separated by commas: web,worker,schedule")
+        parser.add_argument("--host", default=env.HOST, help="address to listen on (KB_HOST)")
+        parser.add_argument("--port", default=env.PORT, type=int, help="port to listen on, 0 for any free one (KB_PORT)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._serve(_chosen(options["only"]), options["host"], options["port"])
+        except StartupError as error:
+            raise CommandError(f"the portal cannot start: {error}") from error
+
+    def _serve(self, chosen: list[str], host: str, port: int) -> None:
+        run_dir = env.DATA_DIR / "run"
+        run_dir.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            url, probe, fd = "", None, -1
+            if "web" in chosen:
+                listener = stack.enter_context(listen(host, port))
+                port, fd = listener.getsockname()[1], listener.fileno()
+                url = url_of(host, port)
+                probe = (url.removeprefix("http://").rpartition(":")[0].strip("[]"), port)
+            stack.enter_context(DataDirLock(run_dir, _locked(chosen), address=url))
+            _require_migrated()
+            for hook in before_start:
+                hook()
+            for connection in connections.all():
+                connection.close()
+            parts = [_part(name, fd) for name in chosen]
+            Supervisor(parts, run_dir=run_dir, probe=probe, on_ready=lambda: self._say_ready(url)).run()
+
+    def _say_ready(self, url: str) -> None:
+        self.stdout.write(f"\nThe portal is ready: {url}\nData: {env.DATA_DIR}\nStop it with Ctrl-C.\n\n")
+        self.stdout.flush()
+
+
+def _chosen(raw: str) -> list[str]:
+    wanted = [word.strip() for word in raw.split(",") if word.strip()]
+    unknown = sorted(set(wanted) - set(PARTS))
+    if unknown or not wanted:
+        raise StartupError(f"--only takes {', '.join(PARTS)}; got {', '.join(unknown) or 'nothing'}")
+    return [name for name in PARTS if name in wanted]
+
+
+def _locked(chosen: list[str]) -> list[str]:
+    """Parts only one supervisor may run: all of them on SQLite; with a database server only the schedule, which would fire twice."""
+    if connections["default"].vendor == "sqlite":
+        return chosen
+    return [name for name in chosen if name == "schedule"]
+
+
+def _require_migrated() -> None:
+    executor = MigrationExecutor(connections["default"])
+    if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
+        raise StartupError(f"{len(plan)} database migrations are pending; run: python manage.py migrate")
+
+
+def _part(name: str, fd: int) -> Part:
+    python = [sys.executable, "-m"]
+    celery = [*python, "celery", "-A", "kbportal"]
+    if name == "web":
+        return Part(name, [*python, "apps.common.webserver", str(fd)], pass_fds=(fd,))
+    if name == "worker":
+        # -n: names must differ between portals that share one broker; gossip, mingle and heartbeat only cost messages, the rows know.
+        return Part(name, [*celery, "worker", "-P", "threads", "-n", f"portal-{os.getpid()}@%h",
+                           "--without-gossip", "--without-mingle", "--without-heartbeat"])  # fmt: skip
+    schedule = env.DATA_DIR / "run" / "celerybeat-schedule"
+    # No --pidfile: the lock on the data folder does its work and cannot go stale.
+    return Part(name, [*celery, "beat", "--schedule", str(schedule), "-S", "django_celery_beat.schedulers:DatabaseScheduler"])
