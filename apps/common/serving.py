@@ -78,11 +78,13 @@ def listen(host: str, port: int) -> socket.socket:
 
     Raises: StartupError naming the address and what to change.
     """
+    if not 0 <= port <= 65535:  # the resolver would take a larger one modulo 65536
+        raise StartupError(f"{port} is no port; change KB_PORT to a number from 1 to 65535")
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         listener = socket.socket(family, kind, protocol)
-    except (socket.gaierror, OverflowError) as error:
-        raise StartupError(f"{host}:{port} is no address to listen on ({error}); change KB_HOST or KB_PORT") from error
+    except socket.gaierror as error:
+        raise StartupError(f"{host}:{port} is no address to listen on ({error}); change KB_HOST") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -136,4 +136,4 @@ def test_back_off_doubles_to_a_cap_and_is_forgotten_after_a_steady_run() -> None
 
 
 def test_exit_in_words() -> None:
-    assert [exit_in_words(code) for code in (3, -9, -15, -200)] == ["exit code 3", "signal SIGKILL", "signal SIGTERM", "signal -200"]
+    assert [exit_in_words(code) for code in (3, -9, -15, -200)] == ["exit code 3", "signal SIGKILL", "signal SIGTERM", "signal 200"]
