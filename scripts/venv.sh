@@ -56,7 +56,11 @@ files=(requirements.txt)
 wanted="$(hash_of "${files[@]}") $(.venv/bin/python --version) $PWD"
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]; then exit 0; fi
 echo "Installing $requirements (a minute or two the first time) ..."
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore -r "$requirements"
+if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check --root-user-action=ignore -r "$requirements" >.build/pip.log 2>&1; then
+    grep -v '^WARNING' .build/pip.log | tail -20 >&2
+    echo "Installing $requirements failed; the whole output is in .build/pip.log." >&2
+    exit 1
+fi
 # The development set contains the run-time set; the other way round an older development stamp no longer tells the truth.
 rm -f .build/requirements*.stamp
 printf '%s' "$wanted" >"$stamp"
