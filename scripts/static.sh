@@ -9,7 +9,7 @@ import hashlib
 from pathlib import Path
 
 digest = hashlib.sha256()
-files = [path for path in Path("static").rglob("*") if path.is_file()] if Path("static").is_dir() else []
+files = [path for path in Path("static/dist").rglob("*") if path.is_file()]
 for path in sorted([*files, Path("requirements.txt"), Path("kbportal/settings/base.py")]):
     digest.update(str(path).encode() + b"\0" + path.read_bytes() + b"\0")
 print(digest.hexdigest())

@@ -24,14 +24,14 @@ TEMPLATE = """{% load i18n %}
   <p>{% translate "Open" context "verb" %}{% include "x.html" with label=_("Close") %}</p>
 </div>
 """
-CODE = '''from django.utils.translation import gettext_lazy as _, ngettext
+CODE = """from django.utils.translation import gettext_lazy as _, ngettext
 
 TITLE = _("Upload %(name)s")
 
 
 def many(n: int) -> str:
     return ngettext("one file", "%d files", n)
-'''
+"""
 HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=utf-8\\n"\n"Plural-Forms: nplurals=1; plural=0;\\n"\n\n'
 COMPLETE = """msgid "Documents"
 msgstr "文档"

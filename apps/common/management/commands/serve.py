@@ -8,6 +8,7 @@ from argparse import ArgumentParser
 from contextlib import ExitStack
 from typing import Any
 
+from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
@@ -26,14 +27,15 @@ class Command(BaseCommand):
         parser.add_argument("--only", default=",".join(PARTS), help="parts to run, separated by commas: web,worker,schedule")
         parser.add_argument("--host", default=env.HOST, help="address to listen on (KB_HOST)")
         parser.add_argument("--port", default=env.PORT, type=int, help="port to listen on, 0 for any free one (KB_PORT)")
+        parser.add_argument("--migrate", action="store_true", help="bring the database up to date first")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self._serve(_chosen(options["only"]), options["host"], options["port"])
+            self._serve(_chosen(options["only"]), options["host"], options["port"], migrate=options["migrate"])
         except StartupError as error:
             raise CommandError(f"the portal cannot start: {error}") from error
 
-    def _serve(self, chosen: list[str], host: str, port: int) -> None:
+    def _serve(self, chosen: list[str], host: str, port: int, *, migrate: bool) -> None:
         run_dir = env.DATA_DIR / "run"
         run_dir.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
@@ -44,7 +46,10 @@ class Command(BaseCommand):
                 url = url_of(host, port)
                 probe = (url.removeprefix("http://").rpartition(":")[0].strip("[]"), port)
             stack.enter_context(DataDirLock(run_dir, _locked(chosen), address=url))
-            _require_migrated()
+            if pending := _pending_migrations():
+                if not migrate:
+                    raise StartupError(f"{pending} database migrations are pending; run: python manage.py migrate")
+                call_command("migrate", interactive=False, verbosity=1)
             for hook in before_start:
                 hook()
             for connection in connections.all():
@@ -72,20 +77,20 @@ def _locked(chosen: list[str]) -> list[str]:
     return [name for name in chosen if name == "schedule"]
 
 
-def _require_migrated() -> None:
+def _pending_migrations() -> int:
     executor = MigrationExecutor(connections["default"])
-    if plan := executor.migration_plan(executor.loader.graph.leaf_nodes()):
-        raise StartupError(f"{len(plan)} database migrations are pending; run: python manage.py migrate")
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def _part(name: str, fd: int) -> Part:
     python = [sys.executable, "-m"]
-    celery = [*python, "celery", "-A", "kbportal"]
+    celery = [*python, "celery", "--quiet", "-A", "kbportal"]
     if name == "web":
         return Part(name, [*python, "apps.common.webserver", str(fd)], pass_fds=(fd,))
     if name == "worker":
+        threads = sum(env.PARSE_CONCURRENCY if queue == "parse" else 1 for queue in env.WORKER_QUEUES)
         # -n: names must differ between portals that share one broker; gossip, mingle and heartbeat only cost messages, the rows know.
-        return Part(name, [*celery, "worker", "-P", "threads", "-n", f"portal-{os.getpid()}@%h",
+        return Part(name, [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES), "-n", f"portal-{os.getpid()}@%h",
                            "--without-gossip", "--without-mingle", "--without-heartbeat"])  # fmt: skip
     schedule = env.DATA_DIR / "run" / "celerybeat-schedule"
     # No --pidfile: the lock on the data folder does its work and cannot go stale.
