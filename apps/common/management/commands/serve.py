@@ -89,9 +89,10 @@ def _part(name: str, fd: int) -> Part:
         return Part(name, [*python, "apps.common.webserver", str(fd)], pass_fds=(fd,))
     if name == "worker":
         threads = sum(env.PARSE_CONCURRENCY if queue == "parse" else 1 for queue in env.WORKER_QUEUES)
-        # -n: names must differ between portals that share one broker; gossip, mingle and heartbeat only cost messages, the rows know.
-        return Part(name, [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES), "-n", f"portal-{os.getpid()}@%h",
-                           "--without-gossip", "--without-mingle", "--without-heartbeat"])  # fmt: skip
+        argv = [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES)]
+        # Names must differ between portals that share one broker. Gossip, mingle and heartbeat cost messages; the rows know who lives.
+        argv += ["-n", f"portal-{os.getpid()}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+        return Part(name, argv)
     schedule = env.DATA_DIR / "run" / "celerybeat-schedule"
     # No --pidfile: the lock on the data folder does its work and cannot go stale.
     return Part(name, [*celery, "beat", "--schedule", str(schedule), "-S", "django_celery_beat.schedulers:DatabaseScheduler"])
