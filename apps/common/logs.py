@@ -15,7 +15,13 @@ HIDDEN = "[hidden]"
 CHATTY = ("kombu", "amqp", "asyncio", "urllib3", "httpx2", "httpcore2", "openai", "PIL", "pdfminer", "RapidOCR", "trafilatura")
 CONTEXT = {"request_id": context.request_id, "user": context.actor_name, "space": context.space_id, "run": context.run_id}
 
-_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {"message", "asctime", "taskName", *CONTEXT}
+_STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {
+    "message",
+    "asctime",
+    "taskName",
+    "color_message",
+    *CONTEXT,
+}
 _SECRET_NAME = re.compile(r"password|passwd|secret|token|api_?key|authorization|cookie|credential", re.IGNORECASE)
 _SECRETS = [
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 " + HIDDEN),

@@ -32,6 +32,7 @@ LONGEST_BACKOFF_S = 30.0
 STEADY_AFTER_S = 30.0
 GRACE_S = 8.0
 PROBE_EVERY_S = 0.25
+SAME_REQUEST_S = 1.0  # one Ctrl-C can arrive twice: from the terminal and from a wrapper that passes it on
 
 # Reads "+pid" and "-pid" lines; when its input ends because the supervisor is gone, the process groups still listed are killed.
 WATCHER = """
@@ -111,7 +112,8 @@ class Supervisor:
         self._children = [_Child(part) for part in parts]
         self._probe = probe
         self._on_ready = on_ready
-        self._stop_requests = 0
+        self._stop_at: float | None = None
+        self._hurry = False
         self._watcher: subprocess.Popen[str] | None = None
         self._wake_read, self._wake_write = os.pipe()
         self._libc = ctypes.CDLL(None, use_errno=True) if tether == "prctl" else None
@@ -137,12 +139,16 @@ class Supervisor:
         return 0
 
     def _note_stop(self, number: int, frame: FrameType | None) -> None:
-        self._stop_requests += 1
+        now = time.monotonic()
+        if self._stop_at is None:
+            self._stop_at = now
+        elif now - self._stop_at > SAME_REQUEST_S:
+            self._hurry = True
 
     def _loop(self) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._wake_read, selectors.EVENT_READ)
-            while not self._stop_requests:
+            while self._stop_at is None:
                 self._start_due()
                 self._probe_once()
                 self._wait(selector, self._seconds_to_next_event())
@@ -164,7 +170,7 @@ class Supervisor:
     def _start_due(self) -> None:
         now = time.monotonic()
         for child in self._children:
-            if child.start_due_at is not None and child.start_due_at <= now and not self._stop_requests:
+            if child.start_due_at is not None and child.start_due_at <= now and self._stop_at is None:
                 self._spawn(child)
 
     def _spawn(self, child: _Child) -> None:
@@ -216,10 +222,9 @@ class Supervisor:
     def _shut_down(self) -> None:
         running = [child for child in self._children if child.running]
         asked_at = time.monotonic()
-        requests_before = self._stop_requests
         for child in running:
             self._signal(child, signal.SIGTERM)
-        while running and time.monotonic() - asked_at < self.grace_s and self._stop_requests == requests_before:
+        while running and time.monotonic() - asked_at < self.grace_s and not self._hurry:
             with selectors.DefaultSelector() as selector:
                 selector.register(self._wake_read, selectors.EVENT_READ)
                 self._wait(selector, 0.1)

@@ -137,3 +137,14 @@ def test_back_off_doubles_to_a_cap_and_is_forgotten_after_a_steady_run() -> None
 
 def test_exit_in_words() -> None:
     assert [exit_in_words(code) for code in (3, -9, -15, -200)] == ["exit code 3", "signal SIGKILL", "signal SIGTERM", "signal 200"]
+
+
+def test_one_ctrl_c_that_arrives_twice_still_lets_parts_end_in_their_own_time(supervise: Callable[..., Running]) -> None:
+    slow = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.4), sys.exit(0))); time.sleep(600)"
+    running = supervise({"worker": slow})
+    running.wait_pids("worker")
+    until(lambda: "worker started" in running.log.read_text(), "the start to be logged")
+    running.process.send_signal(signal.SIGINT)
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(10) == 0
+    assert "is killed" not in running.log.read_text()

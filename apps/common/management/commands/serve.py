@@ -83,10 +83,19 @@ def _pending_migrations() -> int:
 
 
 def _part(name: str, fd: int) -> Part:
-    python = [sys.executable, "-m"]
-    celery = [*python, "celery", "--quiet", "-A", "kbportal"]
+    # Root is usual in a container; messages are JSON only, so the warning about it says nothing.
+    celery = [
+        sys.executable,
+        "-W",
+        "ignore:You're running the worker with superuser privileges",
+        "-m",
+        "celery",
+        "--quiet",
+        "-A",
+        "kbportal",
+    ]
     if name == "web":
-        return Part(name, [*python, "apps.common.webserver", str(fd)], pass_fds=(fd,))
+        return Part(name, [sys.executable, "-m", "apps.common.webserver", str(fd)], pass_fds=(fd,))
     if name == "worker":
         threads = sum(env.PARSE_CONCURRENCY if queue == "parse" else 1 for queue in env.WORKER_QUEUES)
         argv = [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES)]
