@@ -62,6 +62,7 @@ def calls(path: str) -> Iterator[str]:
 
 def assert_only(found: Iterable[str], exempt: dict[str, str], rule: str) -> None:
     """Every finding has an exemption with a reason, and every exemption is still needed."""
+    __tracebackhide__ = True
     findings = set(found)
     unlisted = sorted(findings - set(exempt))
     stale = sorted(set(exempt) - findings)

@@ -29,8 +29,9 @@ SAFE_MARKUP: dict[str, str] = {}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
+    "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
-RAW_SQL: dict[str, str] = {}
+RAW_SQL = {"apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer"}
 SAVE_OVERRIDES: dict[str, str] = {}
 
 
@@ -137,3 +138,31 @@ def test_nothing_is_left_to_do_in_a_comment() -> None:
 
 def test_no_product_module_prints() -> None:
     assert [path for path in modules() if "print" in calls(path)] == []
+
+
+@pytest.mark.parametrize(
+    ("finder", "source"),
+    [
+        (_reads_environment, "from os import environ"),
+        (_reads_environment, "import os\nos.getenv('X')"),
+        (_dispatches, "task.delay(1)"),
+        (_dispatches, "tasks.run.apply_async(args=[1])"),
+        (_hears_model_signals, "from django.db.models.signals import post_save"),
+        (_sets_permission_classes, "class V:\n    permission_classes = []"),
+        (_sets_permission_classes, "@permission_classes([])\ndef view(request): ..."),
+        (_lifts_csrf, "from django.views.decorators.csrf import csrf_exempt"),
+        (_speaks_http, "import requests"),
+        (_speaks_http, "from urllib.request import urlopen"),
+        (_speaks_http, "from urllib import request"),
+        (_marks_safe, "from django.utils.safestring import mark_safe"),
+        (_lifts_scope, "with scope.unscoped('why'):\n    pass"),
+        (_writes_sql, "with connection.cursor() as c:\n    pass"),
+        (_writes_sql, "Document.objects.raw('select 1')"),
+        (_overrides_save, "class A:\n    def save(self): ..."),
+    ],
+)
+def test_each_rule_sees_its_offence(monkeypatch: pytest.MonkeyPatch, finder: Callable[[str], bool], source: str) -> None:
+    path = "apps/knowledge/models.py"
+    monkeypatch.setattr("tests.inventory.source.tree", lambda _: ast.parse(source))
+    monkeypatch.setitem(globals(), "tree", lambda _: ast.parse(source))
+    assert finder(path)
