@@ -123,7 +123,11 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
     kept = [p for p in passages if _above(p, options)]
     results.hits = kept[: options.limit]
     if explain_dropped:
-        results.dropped = [*_explain(kept[options.limit :], "rank"), *_explain([p for p in passages if not _above(p, options)], "threshold"), *gone]
+        results.dropped = [
+            *_explain(kept[options.limit :], "rank"),
+            *_explain([p for p in passages if not _above(p, options)], "threshold"),
+            *gone,
+        ]
     results.took_ms = (time.perf_counter() - started) * 1000
     return results
 
