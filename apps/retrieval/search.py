@@ -252,7 +252,7 @@ def _with_own_vector(request: Query, given: tuple[float, ...], serving: set[str]
 
 
 def _load(actor: Actor, hits: list[Hit], text: str) -> tuple[list[Passage], list[Dropped]]:
-    """The rows behind the hits. SECURITY: a hit whose row is gone, disabled or not this actor's is dropped here, whatever the index says."""
+    """The rows behind the hits. SECURITY: one that is gone, disabled or not this actor's is dropped here, whatever the index says."""
     rows = {
         c.pk: c
         for c in Chunk.objects.visible_to(actor)

@@ -19,9 +19,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         found = reconcile(repair=not options["check"], young_s=options["young"])
         for space_id, drift in found.index.items():
-            self.stdout.write(
-                f"space {space_id}: {len(drift.missing)} not in the index, {len(drift.stale)} in an old state, {len(drift.orphaned)} too many"
-            )
+            counts = f"{len(drift.missing)} not in the index, {len(drift.stale)} in an old state, {len(drift.orphaned)} too many"
+            self.stdout.write(f"space {space_id}: {counts}")
         for key in found.orphan_files:
             self.stdout.write(f"file without a row: {key}")
         for key in found.missing_files:
