@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from apps.retrieval.tokens import CONNECTORS, QueryTokens, Span, document_spans, query_tokens
+from apps.retrieval.tokens import CONNECTORS, QueryTokens, Span, document_spans, document_tokens, is_code, query_tokens
 
 SNIPPET_WIDTH = 160
 _BREAKS = "。！？；!?;\n"
@@ -20,7 +20,8 @@ TermKind = Literal["exact", "part"]
 class Term:
     """One piece of the question that the passage holds, as the passage writes it.
 
-    `exact`: a whole word, code or run of Chinese characters of the question; `part`: a piece of one (`4021` of `ERR-4021`).
+    `exact`: a whole word, code or run of Chinese characters of the question; `part`: a piece of one (`4021` of `ERR-4021`), or a
+    code that the passage has only inside a longer one (`ERR-4021-B`).
     """
 
     text: str
@@ -56,7 +57,8 @@ def explain(text: str, query: str) -> Explanation:
     terms: dict[str, Term] = {}
     for start, end in merged:
         piece = text[start:end]
-        kind: TermKind = "exact" if whole & _forms(piece) else "part"
+        inside = is_code(piece) and any(span.start <= start and end <= span.end and span.end - span.start > end - start for span in spans)
+        kind: TermKind = "exact" if whole & _forms(piece) and not inside else "part"
         terms.setdefault(piece.casefold(), Term(piece, kind))
     ordered = sorted(terms.values(), key=lambda term: term.kind != "exact")
     return Explanation(tuple(merged), tuple(ordered), _holds(spans, wanted.phrase))
@@ -99,11 +101,11 @@ def _matched(spans: Sequence[Span], wanted: QueryTokens) -> list[Span]:
     """The spans whose token was asked for; where a whole code stands in the passage, stray pieces of it elsewhere do not count."""
     if wanted.prefix:
         return [Span(s.token, s.start, s.start + 1) for s in spans if s.token.startswith(wanted.prefix)]
-    asked = {*wanted.tokens, *wanted.phrase[-1:]}
+    asked = set(wanted.tokens)
     present = {span.token for span in spans}
     for code in wanted.codes:
         if len(code.whole) == 1 and code.whole[0] in present:
-            asked.difference_update(set(code.parts) - set(wanted.words))
+            asked.difference_update(set(document_tokens(code.whole[0])) - set(wanted.words))
     return [span for span in spans if span.token in asked]
 
 

@@ -29,7 +29,8 @@ CONNECTORS = "-_./:@#+'"
 _MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _LETTER = rf"(?:[^\W_{CJK}]|[{_MARKS}])"
 _TOKEN = re.compile(rf"([{CJK}]+)|{_LETTER}+(?:[-_./:@#+']{{1,3}}{_LETTER}+)*(?:\+\+|\#)?")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PART_ANY = re.compile(rf"[0-9]+|(?:[^\W_0-9]|[{_MARKS}])+")  # camel case is told apart in ASCII only
 # A character that composes with the one before it, so the two must be normalised together: combining marks (also the half-width
 # voicing marks of katakana, whose own combining class is 0) and the vowels and finals of conjoining hangul.
 _JOINS = re.compile(
@@ -162,18 +163,22 @@ def stem(word: str) -> str:
     return word if word.endswith(("ss", "us", "is")) else word[:-1]
 
 
+def _parts(word: str) -> list[re.Match[str]]:
+    return list((_PART if word.isascii() else _PART_ANY).finditer(word))
+
+
 @lru_cache(maxsize=65536)
 def _word_tokens(word: str) -> tuple[tuple[str, int, int], ...]:
     """(token, start, end) within a word: the whole, its parts in order, its parts joined."""
     whole = stem(word.casefold())
     if word.isascii() and word.isalpha() and (word.islower() or word.isupper() or word.istitle()):
         return ((whole, 0, len(word)),)
-    parts = [(stem(m.group().casefold()), m.start(), m.end()) for m in _PART.finditer(word)]
+    parts = [(stem(m.group().casefold()), m.start(), m.end()) for m in _parts(word)]
     if len(parts) < 2 and (not parts or parts[0][0] == whole):
         return ((whole, 0, len(word)),)
     tokens = [(whole, 0, len(word)), *parts]
     if 1 < len(parts) < MAX_JOINED_PARTS:
-        joined = stem("".join(m.group() for m in _PART.finditer(word)).casefold())
+        joined = stem("".join(m.group() for m in _parts(word)).casefold())
         if joined != whole:
             tokens.append((joined, 0, len(word)))
     return tuple(tokens)
@@ -246,7 +251,7 @@ def query_tokens(text: str) -> QueryTokens:
         found += tokens
         words.append(tokens[0])
         if is_code(run):
-            parts = tuple(stem(m.group().casefold()) for m in _PART.finditer(run))
+            parts = tuple(stem(m.group().casefold()) for m in _parts(run))
             codes.setdefault((tokens[0],), Code((tokens[0],), parts if len(parts) > 1 else ()))
         else:
             other = True
