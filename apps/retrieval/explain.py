@@ -109,14 +109,14 @@ def _matched(spans: Sequence[Span], wanted: QueryTokens) -> list[Span]:
     return [span for span in spans if span.token in asked]
 
 
-def _merge(text: str, ranges: Iterable[Range]) -> list[Range]:
-    """The union of the ranges; two with nothing but a connector between them (`传感器-TH01`) become one."""
+def _merge(text: str, ranges: Iterable[Range], *, bridge: bool = True) -> list[Range]:
+    """The union of the ranges; with `bridge`, two with nothing but a connector between them (`传感器-TH01`) become one."""
     merged: list[Range] = []
     for start, end in sorted(ranges):
         if merged:
             low, high = merged[-1]
             gap = text[high:start]
-            if start <= high or (len(gap) <= 3 and not gap.strip(CONNECTORS)):
+            if start < high or (bridge and len(gap) <= 3 and not gap.strip(CONNECTORS)):
                 merged[-1] = (low, max(high, end))
                 continue
         merged.append((start, end))
@@ -132,19 +132,11 @@ def _forms(piece: str) -> set[str]:
 
 def _whole_pieces(query: str) -> set[str]:
     """The forms of every piece of the question that stands between spaces, and of every word and run of characters in it."""
+    ranges = [(span.start, span.end) for span in document_spans(query)]
     pieces = {query.strip(), *query.split()}
-    pieces |= {query[low:high] for low, high in _merge(query, ((s.start, s.end) for s in document_spans(query)))}
-    pieces |= {query[span.start : span.end] for span in _maximal(document_spans(query))}
-    return set().union(*(_forms(piece) for piece in pieces)) if pieces else set()
-
-
-def _maximal(spans: Sequence[Span]) -> list[Span]:
-    """The spans that lie in no longer one: whole words instead of their parts."""
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        if not kept or span.end > kept[-1].end:
-            kept.append(span)
-    return kept
+    for bridge in (True, False):
+        pieces |= {query[low:high] for low, high in _merge(query, ranges, bridge=bridge)}
+    return set().union(*map(_forms, pieces))
 
 
 def _holds(spans: Sequence[Span], phrase: Sequence[str]) -> bool:

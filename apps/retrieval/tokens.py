@@ -53,11 +53,13 @@ class Code:
     """A code-like word of a question, as two token sequences.
 
     `whole` stands in a passage that holds exactly this word (one token, or several where Chinese is part of the code); `parts` also
-    in one that holds it inside a longer word or written apart (`err`, `4021`). `parts` may be empty.
+    in one that holds it inside a longer word or written apart (`err`, `4021`), `joined` in one that writes it together (`err4021`).
+    Both may be empty: `joined` is where it would not be clear any more what it was (`10.0.12.7` and `10.0.1.27`).
     """
 
     whole: tuple[str, ...]
     parts: tuple[str, ...] = ()
+    joined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +253,7 @@ def query_tokens(text: str) -> QueryTokens:
         found += tokens
         words.append(tokens[0])
         if is_code(run):
-            parts = tuple(stem(m.group().casefold()) for m in _parts(run))
-            codes.setdefault((tokens[0],), Code((tokens[0],), parts if len(parts) > 1 else ()))
+            codes.setdefault((tokens[0],), _code(run, tokens))
         else:
             other = True
     if matches and matches[-1].lastindex and len(matches[-1].group()) > 1:
@@ -269,6 +270,15 @@ def query_tokens(text: str) -> QueryTokens:
         words=tuple(dict.fromkeys(words)),
         only_codes=bool(codes) and not other,
     )
+
+
+def _code(word: str, tokens: list[str]) -> Code:
+    pieces = [m.group() for m in _parts(word)]
+    if len(pieces) < 2:
+        return Code((tokens[0],))
+    clear = len(pieces) < MAX_JOINED_PARTS and not any(a.isdigit() and b.isdigit() for a, b in zip(pieces, pieces[1:], strict=False))
+    joined = stem("".join(pieces).casefold()) if clear else ""
+    return Code((tokens[0],), tuple(stem(piece.casefold()) for piece in pieces), joined)
 
 
 def _mixed_codes(folded: str, matches: list[re.Match[str]]) -> Iterator[tuple[str, ...]]:
@@ -317,4 +327,6 @@ def is_code(word: str) -> bool:
         return len(inner) > 1 or (bool(inner) and len(lower) > 6) or len(lower) > 5
     if "_" in inner or "@" in inner:
         return True
+    if not inner:  # camel case: ConnectionResetError, NodeJS
+        return len(word) > 4 and word.isascii() and len(_parts(word)) > 1
     return "." in inner and max(map(len, re.split(r"[-_./:@#+']+", lower))) > 1

@@ -127,7 +127,7 @@ def test_question_without_words_is_falsy(text: str) -> None:
 @pytest.mark.parametrize(
     "word",
     ["ERR-4021", "err4021", "v1.10.2", "10.0.12.7", "TH01", "A/B-12", "a@b.cn", "load_bar", "snake_case_id", "C++", "c#", "node.js",
-     "example.com", "2024-01-15", "13800138000", "138-0013-8000", "PPR-908", "H2O"],
+     "example.com", "2024-01-15", "13800138000", "138-0013-8000", "PPR-908", "H2O", "NodeJS"],
 )  # fmt: skip
 def test_codes(word: str) -> None:
     assert is_code(word)
@@ -140,7 +140,7 @@ def test_not_codes(word: str) -> None:
 
 def test_codes_of_a_question() -> None:
     asked = query_tokens("如何处理 ERR-4021 错误")
-    assert asked.codes == (Code(("err-4021",), ("err", "4021")),)
+    assert asked.codes == (Code(("err-4021",), ("err", "4021"), "err4021"),)
     assert not asked.only_codes
     assert query_tokens("ERR-4021").only_codes
 
