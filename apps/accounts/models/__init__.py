@@ -1,0 +1,4 @@
+from apps.accounts.models.token import AccessToken
+from apps.accounts.models.user import User
+
+__all__ = ["AccessToken", "User"]
