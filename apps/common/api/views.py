@@ -75,7 +75,7 @@ class ApiView(APIView):
         if request.method not in self.operations:
             return  # 405 comes from DRF
         if not rule_for(self.op.action).public:
-            if error := door_error(request):
+            if error := door_error(request, needs_space=rule_for(self.op.action).needs is not None):
                 raise error
             authorize(self.actor, self.op.action)
 
