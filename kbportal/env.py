@@ -101,7 +101,7 @@ EMBEDDER: str = _declare(
 EMBEDDING_BASE_URL: str = _declare("KB_EMBEDDING_BASE_URL", "", str, "Base URL of an OpenAI-compatible embedding endpoint.")
 EMBEDDING_API_KEY: str = _declare("KB_EMBEDDING_API_KEY", "", str, "Key of that endpoint.")
 EMBEDDING_MODEL: str = _declare("KB_EMBEDDING_MODEL", "", str, "Model name at that endpoint.")
-EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; 0: ask the endpoint once.")
+EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; needed with KB_EMBEDDER=openai.")
 PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one file may take while it is parsed, in MiB.")
 PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")

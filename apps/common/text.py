@@ -38,7 +38,7 @@ def display_name(raw: str, *, fallback: str = "document", max_bytes: int = 255) 
 
 
 def folder_path(raw: str) -> str:
-    """A folder path in the contract's form (contract knowledge 5.1): segments trimmed, '.' and '..' dropped, 128 bytes each, 16 deep, 1024 in all."""
+    """A folder path in contract form (knowledge 5.1): segments trimmed, '.' and '..' dropped, 128 bytes each, 16 deep, 1024 in all."""
     parts: list[str] = []
     for part in raw.replace("\\", "/").split("/"):
         part = _CONTROL.sub("", unicodedata.normalize("NFC", part)).strip().rstrip(". ").strip()

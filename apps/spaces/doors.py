@@ -70,7 +70,7 @@ def personal_space_of(actor: Actor) -> tuple[Actor, Space]:
     if actor.kind == "key":
         if actor.space_kind != Space.Kind.PERSONAL:
             raise Forbidden(_("This API key belongs to an organization; use its /v1/tenants/ address."), code="personal_only")
-        return actor, Space.objects.get(pk=actor.space_id)
+        return actor, Space.objects.get(pk=actor.space_id)  # type: ignore[misc]
     membership = _memberships(actor).filter(space__kind=Space.Kind.PERSONAL).first()
     if membership is None:
         raise InvalidInput(code="space_required")
@@ -80,7 +80,7 @@ def personal_space_of(actor: Actor) -> tuple[Actor, Space]:
 def find_default_space(actor: Actor, claimed: int, user: Any) -> tuple[Actor, Space | None]:
     """Where an actor is when nothing says otherwise: the token's tenant, the last one used, the personal space, the first joined."""
     if actor.kind == "key":
-        return actor, Space.objects.get(pk=actor.space_id)
+        return actor, Space.objects.get(pk=actor.space_id)  # type: ignore[misc]
     found = {m.space_id: m for m in _memberships(actor).order_by("joined_at")}
     if claimed and claimed not in found:
         raise Forbidden(_("You are no longer a member of this space."), code="not_a_member")
@@ -108,7 +108,7 @@ def invitations_to(email: str) -> list[Invitation]:
 
 
 def _memberships(actor: Actor) -> Any:
-    return Membership.objects.select_related("space").filter(user_id=actor.user_id, space__deleted_at__isnull=True)
+    return Membership.objects.select_related("space").filter(user_id=actor.user_id, space__deleted_at__isnull=True)  # type: ignore[misc]
 
 
 def _entered(actor: Actor, membership: Membership) -> tuple[Actor, Space]:

@@ -126,7 +126,7 @@ def _domain(error: Exception) -> errors.DomainError | None:
             _("Send this as application/json or multipart/form-data."), code="unsupported_media_type", http_status=415, api_code=1000
         )
     if isinstance(error, drf.Throttled):
-        return errors.RateLimited(_("Too many requests. Try again in a moment."), retry_after_s=int(error.wait or 1))
+        return errors.RateLimited(_("Too many requests. Try again in a moment."), retry_after_s=int(getattr(error, "wait", None) or 1))
     if isinstance(error, (drf.NotAuthenticated, drf.AuthenticationFailed)):
         return errors.Unauthenticated(code="missing_authentication")
     if isinstance(error, (PermissionDenied, drf.PermissionDenied)):

@@ -102,6 +102,18 @@ class Claim:
             )
 
 
+    def give_way(self) -> None:
+        """Put the row back at the end of the line: others wait, and what was done so far is kept."""
+        with unscoped("a held run gives way"):
+            self.rows().update(state=RunState.QUEUED, claim_token=None, lease_until=None, rung_at=None)
+
+
+def others_wait(claim: Claim) -> bool:
+    """Whether another space waits for this kind of work."""
+    with unscoped("does another space wait"):
+        return bool(runnable(claim.kind).exclude(space_id=claim.run.space_id).exists())
+
+
 def runnable(kind: JobKind) -> Any:
     """Rows of a kind that may be claimed now: queued and due, or running with an expired lease."""
     now = timezone.now()
