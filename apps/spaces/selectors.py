@@ -14,7 +14,7 @@ from apps.common.actor import Actor
 from apps.common.errors import Gone, NotFound
 from apps.common.events import publish
 from apps.common.policy import authorize
-from apps.spaces.doors import invitation_of_token, invitations_to
+from apps.spaces.doors import find_default_space, invitation_of_token, invitations_to
 from apps.spaces.events import StorageAsked
 from apps.spaces.models import ApiKey, Invitation, Membership, Space
 
@@ -23,10 +23,26 @@ STORAGE_QUOTA_BYTES = 10 * 1024**3  # what the contract names as default; the po
 
 def space_get(*, actor: Actor) -> Space:
     """The space the actor is in. Raises: NotFound."""
-    space = Space.objects.filter(pk=actor.space_id, deleted_at__isnull=True).first() if actor.space_id else None
+    space = space_find(actor=actor)
     if space is None:
         raise NotFound(_("Not found."))
     return space
+
+
+def space_find(*, actor: Actor) -> Space | None:
+    """The space the actor is in, None when they are in none."""
+    return Space.objects.filter(pk=actor.space_id, deleted_at__isnull=True).first() if actor.space_id else None
+
+
+def default_space(*, user: Any) -> Space | None:
+    """Where a person finds themselves when nothing says otherwise: the last space used, their own, the first they joined."""
+    return find_default_space(Actor(kind="user", user_id=user.pk), 0, user)[1]
+
+
+def home_id(*, actor: Actor) -> int | None:
+    """The id of the actor's personal space."""
+    own = Space.objects.filter(owner_id=actor.user_id, kind=Space.Kind.PERSONAL, deleted_at__isnull=True)
+    return own.values_list("pk", flat=True).first() if actor.user_id else None
 
 
 def membership_list(*, actor: Actor) -> list[Membership]:
