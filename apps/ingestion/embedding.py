@@ -40,7 +40,9 @@ def embed_work(claim: Claim) -> None:
     Raises: TransientError when the embedder may answer later; Stop.
     """
     run = IngestionRun.objects.get(pk=claim.run.pk)
-    document = Document.objects.select_related("kb").filter(pk=run.document_id, deleted_at__isnull=True, attempt=run.document_attempt).first()
+    document = (
+        Document.objects.select_related("kb").filter(pk=run.document_id, deleted_at__isnull=True, attempt=run.document_attempt).first()
+    )
     if document is None or document.kb.deleted_at is not None:
         claim.finish(RunState.CANCELLED, reason="deleted")
         return
@@ -111,7 +113,9 @@ def _serve(document: Document, made: str) -> None:
 
 def _lags(document: Document, made: str) -> bool:
     """Whether another document of the base still lacks vectors of the new space."""
-    rows = Chunk.objects.filter(kb_id=document.kb_id, document__deleted_at__isnull=True, document__enabled=True, chunk_type__in=INDEXED_TYPES)
+    rows = Chunk.objects.filter(
+        kb_id=document.kb_id, document__deleted_at__isnull=True, document__enabled=True, chunk_type__in=INDEXED_TYPES
+    )
     hashes = {meaning_hash(meaning_of(chunk)) for chunk in rows.exclude(document=document).iterator(chunk_size=1000)}
     return len(stored_vectors(document.space_id, made, hashes)) != len(hashes)
 

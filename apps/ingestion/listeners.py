@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from apps.common.events import listen
-from apps.common.jobs.service import cancel_run
 from apps.common.jobs.models import LIVE
+from apps.common.jobs.service import cancel_run
 from apps.ingestion import services, trace
 from apps.ingestion.models import IngestionRun, Span
 from apps.knowledge.events import BaseDeleted, DocumentParseCancelled, DocumentsDeleted, DocumentStored

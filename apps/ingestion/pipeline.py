@@ -63,7 +63,9 @@ def ocr_work(claim: Claim) -> None:
 
 def _pass(claim: Claim, *, ocr: bool) -> None:
     run = IngestionRun.objects.get(pk=claim.run.pk)
-    document = Document.objects.select_related("kb").filter(pk=run.document_id, deleted_at__isnull=True, attempt=run.document_attempt).first()
+    document = (
+        Document.objects.select_related("kb").filter(pk=run.document_id, deleted_at__isnull=True, attempt=run.document_attempt).first()
+    )
     if document is None or document.kb.deleted_at is not None:
         claim.finish(RunState.CANCELLED, reason="deleted")
         return
@@ -86,10 +88,12 @@ def _begin(work: Pass, stage: str) -> None:
     document = work.document
     if not work.ocr:
         trace.start(document, document.attempt, "knowledge_processing", kind="root", trigger=work.run.options.get("trigger", "user"))
-    trace.start(document, document.attempt, stage, parent="knowledge_processing", file_size=document.file_size, media_type=document.media_type)
-    moved = Document.objects.filter(pk=document.pk, attempt=document.attempt, parse_status__in=[ParseStatus.PENDING, ParseStatus.PROCESSING]).update(
-        parse_status=ParseStatus.PROCESSING, updated_at=timezone.now()
+    trace.start(
+        document, document.attempt, stage, parent="knowledge_processing", file_size=document.file_size, media_type=document.media_type
     )
+    moved = Document.objects.filter(
+        pk=document.pk, attempt=document.attempt, parse_status__in=[ParseStatus.PENDING, ParseStatus.PROCESSING]
+    ).update(parse_status=ParseStatus.PROCESSING, updated_at=timezone.now())
     if not moved and not work.ocr:
         raise Stop("cancelled")
 
@@ -150,7 +154,9 @@ def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:
 def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
     document = work.document
     stage = "multimodal" if work.ocr else "docreader"
-    trace.finish(document, document.attempt, stage, parser=parsed.parser, characters=len(parsed.text), encoding=parsed.encoding, **parsed.counts)
+    trace.finish(
+        document, document.attempt, stage, parser=parsed.parser, characters=len(parsed.text), encoding=parsed.encoding, **parsed.counts
+    )
     trace.start(document, document.attempt, "chunking", parent="knowledge_processing")
     config = config_from_dict({**(document.kb.chunking_config or {}), **(work.overrides.get("chunking_config") or {})})
     result = chunk(parsed, config)
@@ -225,9 +231,7 @@ def _update_document(work: Pass, parsed: ParsedDocument, key: str, count: int) -
     """Raises: Stop when the document was deleted, stopped or parsed anew meanwhile."""
     document = work.document
     leftover = [] if work.ocr else [*parsed.needs_ocr_pages, *parsed.unreadable_pages]
-    warnings = [
-        {"code": w.code, "message": w.message, "count": w.count, "position": w.position.as_dict()} for w in parsed.warnings
-    ]
+    warnings = [{"code": w.code, "message": w.message, "count": w.count, "position": w.position.as_dict()} for w in parsed.warnings]
     reason = "needs_ocr" if leftover and not settings.OCR_ENABLED else ""
     if reason:
         warnings.append({"code": reason, "message": f"{len(leftover)} pages have no readable text", "count": len(leftover), "position": {}})

@@ -15,6 +15,7 @@ from apps.common.jobs.service import has_worker, served_queues
 from apps.common.policy import authorize
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.trace import NEEDS, STAGES
+from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
 
@@ -29,20 +30,22 @@ STATUS_OF = {
 }
 
 
-def stall_states(*, actor: Actor, documents: Iterable[Document]) -> dict[int, dict[str, Any]]:
-    """{document pk: {last_activity_at, stall_state?}} for those in flight (contract knowledge 4.8)."""
+def stall_verdicts(*, actor: Actor, documents: Iterable[Document]) -> dict[int, StallState]:
+    """{document pk: when anything last happened, and "queued" or "stalled" after 20 minutes of silence} for those in flight.
+
+    Source: contract knowledge 4.8.
+    """
     authorize(actor, "document.read")
     flying = {d.pk: d for d in documents if d.parse_status in IN_FLIGHT}
     if not flying:
         return {}
     touched = dict(Span.objects.filter(document_id__in=flying).order_by().values_list("document_id").annotate(Max("updated_at")))
     live = set(IngestionRun.objects.filter(document_id__in=flying, state__in=LIVE).values_list("document_id", flat=True))
-    verdicts: dict[int, dict[str, Any]] = {}
+    verdicts: dict[int, StallState] = {}
     for pk, document in flying.items():
         last = max(document.updated_at, touched.get(pk, document.updated_at))
-        verdicts[pk] = {"last_activity_at": last}
-        if timezone.now() - last >= SILENCE:
-            verdicts[pk]["stall_state"] = "queued" if pk in live else "stalled"
+        silent = timezone.now() - last >= SILENCE
+        verdicts[pk] = StallState(("queued" if pk in live else "stalled") if silent else "", last)
     return verdicts
 
 
@@ -84,8 +87,11 @@ def document_trace(*, actor: Actor, document: Document, attempt: int | None = No
     }
     if error := _last_error(document, spans, is_latest=chosen == latest):
         trace["last_error"] = error
-    verdict = stall_states(actor=actor, documents=[document]).get(document.pk, {})
-    return trace | verdict
+    if verdict := stall_verdicts(actor=actor, documents=[document]).get(document.pk):
+        trace["last_activity_at"] = verdict.last_activity_at
+        if verdict.state:
+            trace["stall_state"] = verdict.state
+    return trace
 
 
 def _tree(document: Document, attempt: int, spans: list[Span], *, is_latest: bool) -> dict[str, Any]:

@@ -67,9 +67,7 @@ def document_fail(document: Document, reason: str, error: str, *, stage: str = "
 
 def document_leave(document: Document, status: str, *, reason: str = "", error: str = "") -> bool:
     """Move a document in flight to a final state; False when it is not in flight any more (deleted, superseded)."""
-    moved = Document.objects.filter(
-        pk=document.pk, attempt=document.attempt, deleted_at__isnull=True, parse_status__in=IN_FLIGHT
-    ).update(
+    moved = Document.objects.filter(pk=document.pk, attempt=document.attempt, deleted_at__isnull=True, parse_status__in=IN_FLIGHT).update(
         parse_status=status,
         reason=reason,
         error_message=error[:4000],

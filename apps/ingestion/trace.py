@@ -44,7 +44,9 @@ def start(document: Document, attempt: int, name: str, *, kind: str = "stage", p
     )
 
 
-def finish(document: Document, attempt: int, name: str, status: str = Span.Status.DONE, *, reason: str = "", error: str = "", **details: Any) -> None:
+def finish(
+    document: Document, attempt: int, name: str, status: str = Span.Status.DONE, *, reason: str = "", error: str = "", **details: Any
+) -> None:
     """A stage ended; nothing happens when it never began."""
     Span.objects.filter(document=document, attempt=attempt, name=name).update(
         status=status,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+
 from django.conf import settings
 
 from apps.common.errors import InvalidInput

@@ -123,7 +123,11 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
     kept = [p for p in passages if _above(p, options)]
     results.hits = kept[: options.limit]
     if explain_dropped:
-        results.dropped = [*_explain(kept[options.limit :], "rank"), *_explain([p for p in passages if not _above(p, options)], "threshold"), *gone]
+        results.dropped = [
+            *_explain(kept[options.limit :], "rank"),
+            *_explain([p for p in passages if not _above(p, options)], "threshold"),
+            *gone,
+        ]
     results.took_ms = (time.perf_counter() - started) * 1000
     return results
 
@@ -248,7 +252,7 @@ def _with_own_vector(request: Query, given: tuple[float, ...], serving: set[str]
 
 
 def _load(actor: Actor, hits: list[Hit], text: str) -> tuple[list[Passage], list[Dropped]]:
-    """The rows behind the hits. SECURITY: a hit whose row is gone, disabled or not this actor's is dropped here, whatever the index says."""
+    """The rows behind the hits. SECURITY: one that is gone, disabled or not this actor's is dropped here, whatever the index says."""
     rows = {
         c.pk: c
         for c in Chunk.objects.visible_to(actor)

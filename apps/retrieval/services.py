@@ -101,9 +101,7 @@ def _entry(document: Document, chunks: list[Chunk], tag_ids: tuple[int, ...], ve
         tag_ids=tag_ids,
         enabled=True,
         vector_space=vector_space,
-        chunks=tuple(
-            IndexChunk(c.pk, words_of(document, c), vectors.get(h), c.is_enabled) for c, h in zip(chunks, hashes, strict=True)
-        ),
+        chunks=tuple(IndexChunk(c.pk, words_of(document, c), vectors.get(h), c.is_enabled) for c, h in zip(chunks, hashes, strict=True)),
     )
 
 
@@ -158,7 +156,9 @@ def reconcile_index(space_id: int) -> Drift:
     """Repair what `index_drift` finds; what was found."""
     drift = index_drift(space_id)
     if drift.total:
-        log.info("index of space %s: %s missing, %s stale, %s orphaned", space_id, len(drift.missing), len(drift.stale), len(drift.orphaned))
+        log.info(
+            "index of space %s: %s missing, %s stale, %s orphaned", space_id, len(drift.missing), len(drift.stale), len(drift.orphaned)
+        )
         index_documents(space_id, sorted({*drift.missing, *drift.stale, *drift.orphaned}))
     return drift
 

@@ -101,7 +101,6 @@ class Claim:
                 rung_at=None,
             )
 
-
     def give_way(self) -> None:
         """Put the row back at the end of the line: others wait, and what was done so far is kept."""
         with unscoped("a held run gives way"):

@@ -64,7 +64,9 @@ class ChunkerPreviewView(ApiView):
             body=PreviewIn,
             reply=None,
             errors=(400, 401, 413, 504),
-            examples={"a heading and a paragraph": {"text": "# Sensor\n\nCalibrate every quarter.", "chunking_config": {"chunk_size": 400}}},
+            examples={
+                "a heading and a paragraph": {"text": "# Sensor\n\nCalibrate every quarter.", "chunking_config": {"chunk_size": 400}}
+            },
             tags=["chunks"],
         )
     }

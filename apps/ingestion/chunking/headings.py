@@ -15,7 +15,9 @@ _ZH = re.compile(rf"第\s*[{_CN}]+(?:[.．][0-9]+)*\s*([编篇部卷章节節条
 _ZH_LIST = re.compile(r"(?:([一二三四五六七八九十]{1,3})[、．]|[（(]([一二三四五六七八九十]{1,3})[）)])\s*\S")
 _ZH_APPENDIX = re.compile(r"附[录錄件]\s*[A-Z0-9一二三四五六七八九十]{0,3}(?=\s|[:：]|$)")
 _EN = re.compile(r"(PART|CHAPTER|SECTION|ARTICLE|APPENDIX)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])(?=[\s.:)—-]|$)", re.IGNORECASE)
-_DE = re.compile(r"(?:(TEIL|KAPITEL|ABSCHNITT|ARTIKEL|ANHANG)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])|(§+)\s*\d+[a-z]?)(?=[\s.:)—-]|$)", re.IGNORECASE)
+_DE = re.compile(
+    r"(?:(TEIL|KAPITEL|ABSCHNITT|ARTIKEL|ANHANG)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])|(§+)\s*\d+[a-z]?)(?=[\s.:)—-]|$)", re.IGNORECASE
+)
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})([.)、．]?)(?:\s+|(?<=[、．])|(?<=\d)(?=[\u3400-\u9fff]))(?=[^\W\d_]|[\"“(（《])")
 _RULE = re.compile(r"(?:([-=*_~─━—═])(?:[ \t]*\1){2,})$")
 _CAPS = re.compile(r"[A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ0-9 ,.&'()/:-]{3,59}$")
@@ -110,7 +112,9 @@ def _drop_enumerations(found: list[Mark], text: str) -> list[Mark]:
             after = found[index + 1] if index + 1 < len(found) else None
             before = found[index - 1] if index else None
             joined_after = after and after.kind == "numbered" and after.level == mark.level and not text[mark.end : after.start].strip()
-            joined_before = before and before.kind == "numbered" and before.level == mark.level and not text[before.end : mark.start].strip()
+            joined_before = (
+                before and before.kind == "numbered" and before.level == mark.level and not text[before.end : mark.start].strip()
+            )
             if joined_after or joined_before:
                 continue
         kept.append(mark)

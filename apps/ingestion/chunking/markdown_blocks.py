@@ -19,7 +19,9 @@ _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _TABLE_RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
-_CAPTION = re.compile(r"\s*(?:\*\*|__|\*)?(?:表|图|圖|Table|Tab\.|Tabelle|Figure|Fig\.|Abb\.|Abbildung)\s*[\d一二三四五六七八九十A-Z]", re.IGNORECASE)
+_CAPTION = re.compile(
+    r"\s*(?:\*\*|__|\*)?(?:表|图|圖|Table|Tab\.|Tabelle|Figure|Fig\.|Abb\.|Abbildung)\s*[\d一二三四五六七八九十A-Z]", re.IGNORECASE
+)
 _IMAGE = re.compile(r"[ \t]*!\[[^\]\n]*\]\([^)\n]*\)[ \t]*$")
 
 

@@ -49,10 +49,18 @@ def usable_blocks(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _with_rows(text: str, block: Block) -> Block:
-    rows = [row for row in sorted(block.rows, key=lambda row: row[0]) if block.start <= row[0] < row[1] <= block.end and text[row[0] : row[1]].strip()]
+    rows = [
+        row
+        for row in sorted(block.rows, key=lambda row: row[0])
+        if block.start <= row[0] < row[1] <= block.end and text[row[0] : row[1]].strip()
+    ]
     header = block.header
     if not block.rows:
-        lines = [(block.start + a, block.start + b) for a, b in line_spans(text[block.start : block.end]) if text[block.start + a : block.start + b].strip()]
+        lines = [
+            (block.start + a, block.start + b)
+            for a, b in line_spans(text[block.start : block.end])
+            if text[block.start + a : block.start + b].strip()
+        ]
         if not header and len(lines) > 1 and is_table_ruler(text[slice(*lines[1])]):
             header = text[lines[0][0] : lines[1][1]]
             lines = lines[2:]
@@ -71,7 +79,9 @@ def header_prefix(block: Block) -> str:
 class Packer:
     """Splits ranges of one document into passages."""
 
-    def __init__(self, document: ParsedDocument, blocks: Sequence[Block], config: ChunkingConfig, tools: SplitTools, marks: Sequence[Mark]) -> None:
+    def __init__(
+        self, document: ParsedDocument, blocks: Sequence[Block], config: ChunkingConfig, tools: SplitTools, marks: Sequence[Mark]
+    ) -> None:
         self.text = document.text
         self.blocks = blocks
         self.block_starts = [block.start for block in blocks]
@@ -140,7 +150,11 @@ class Packer:
     def _lead(self, waiting: list[Unit], parts: list[tuple[str, int]]) -> list[Unit]:
         """The caption or short paragraph just above a table, with the headings just above that."""
         first, at = len(waiting), len(parts) - 1
-        if at >= 0 and parts[at][0] in ("caption", "paragraph") and waiting[-1].stop - waiting[parts[at][1]].start <= min(_LONGEST_LEAD, self.limits.size // 2):
+        if (
+            at >= 0
+            and parts[at][0] in ("caption", "paragraph")
+            and waiting[-1].stop - waiting[parts[at][1]].start <= min(_LONGEST_LEAD, self.limits.size // 2)
+        ):
             first = parts[at][1]
             at -= 1
         while at >= 0 and parts[at][0] == "heading":
@@ -190,7 +204,9 @@ class Packer:
                 if used > self.limits.tokens:
                     break
             stop += 1
-        while self.limits.tokens and stop > at + 1 and self.limits.count(prefix + self.text[start : rows[stop - 1][1]]) > self.limits.tokens:
+        while (
+            self.limits.tokens and stop > at + 1 and self.limits.count(prefix + self.text[start : rows[stop - 1][1]]) > self.limits.tokens
+        ):
             stop -= 1
         return stop
 

@@ -83,7 +83,9 @@ def _merged(text: str, sections: list[_Section], size: int) -> list[tuple[int, i
     return ranges
 
 
-def _split_sections(document: ParsedDocument, config: ChunkingConfig, tools: SplitTools, blocks: list[Block], found: list[Mark]) -> list[Piece]:
+def _split_sections(
+    document: ParsedDocument, config: ChunkingConfig, tools: SplitTools, blocks: list[Block], found: list[Mark]
+) -> list[Piece]:
     packer = Packer(document, blocks, config, tools, found)
     if not found:
         return packer.pieces(0, len(document.text))

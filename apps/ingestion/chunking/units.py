@@ -170,7 +170,9 @@ class UnitMaker:
         item = made[0].start if made else start
         for at, unit in enumerate(made):
             line = self.text.rfind("\n", start, unit.start) + 1
-            opens = not self.text[max(line, start) : unit.start].strip() and is_item(self.text[max(line, start) : unit.stop].split("\n", 1)[0])
+            opens = not self.text[max(line, start) : unit.start].strip() and is_item(
+                self.text[max(line, start) : unit.stop].split("\n", 1)[0]
+            )
             if opens or at == 0:
                 item = unit.start
                 unit.strength = max(unit.strength, ITEM) if at else unit.strength

@@ -102,7 +102,9 @@ class OpenAIEmbedder:
             return TransientError(f"{self.base_url} answered {status}: {said}", code=code, retry_after_s=wait)
         if status in (400, 413, 422):
             return InvalidInput(f"{self.base_url} refused the text ({status}): {said}", field="text", code="embedding_refused")
-        code = {401: "embedding_unauthorised", 403: "embedding_unauthorised", 404: "embedding_model_unknown"}.get(status, "embedding_unavailable")
+        code = {401: "embedding_unauthorised", 403: "embedding_unauthorised", 404: "embedding_model_unknown"}.get(
+            status, "embedding_unavailable"
+        )
         return Unavailable(f"{self.base_url} answered {status} for model {self.model}: {said}", code=code)
 
     def _vectors(self, body: Any, count: int) -> Matrix:

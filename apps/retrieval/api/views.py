@@ -119,5 +119,3 @@ class KnowledgeSearchView(ApiView):
         )
         results = search(actor=self.actor, query=body["query"], scope=scope, options=Options(limit=10))
         return self.render(results.hits)
-
-

@@ -19,4 +19,6 @@ class Command(BaseCommand):
         done = rebuild_index()
         caught = reconcile_all()
         seconds = time.monotonic() - started
-        self.stdout.write(f"{done['documents']} documents, {done['chunks']} passages in {seconds:.1f} s; {caught} changed meanwhile and were caught up")
+        self.stdout.write(
+            f"{done['documents']} documents, {done['chunks']} passages in {seconds:.1f} s; {caught} changed meanwhile and were caught up"
+        )
