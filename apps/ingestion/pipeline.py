@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -27,7 +27,7 @@ from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
-from apps.ingestion.sandbox import Limits, parse_file
+from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
 from apps.knowledge.models import Chunk, Document, ParseStatus
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.services import index_documents
@@ -111,13 +111,18 @@ def _read(work: Pass) -> ParsedDocument:
             encoding=str(work.run.options.get("encoding") or work.overrides.get("encoding") or ""),
             ocr=work.ocr,
         )
-        limits = Limits(
-            wall_s=settings.PARSE_TIMEOUT_S * (OCR_WALL_FACTOR if work.ocr else 1),
-            memory_bytes=settings.PARSE_MEMORY_BYTES,
-        )
-        parsed = parse_file(request, limits=limits, on_progress=work.claim.progress, should_stop=work.claim.should_stop)
-    work.claim.check()
-    return parsed
+        try:
+            return parse_file(request, limits=_limits(work.ocr), on_progress=work.claim.progress, should_stop=work.claim.should_stop)
+        except ParseFailure:
+            work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
+            raise
+
+
+def _limits(ocr: bool) -> Limits:
+    wall_s = float(settings.PARSE_TIMEOUT_S)
+    if ocr:
+        return replace(OCR_LIMITS, wall_s=wall_s * OCR_WALL_FACTOR, cpu_s=int(wall_s * OCR_WALL_FACTOR))
+    return Limits(wall_s=wall_s, cpu_s=int(wall_s), memory_bytes=settings.PARSE_MEMORY_BYTES)
 
 
 def _fetch(document: Document) -> None:
