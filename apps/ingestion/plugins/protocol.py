@@ -214,12 +214,26 @@ class ChunkResult:
     profile: dict[str, Any] = field(default_factory=dict)
 
 
+TokenCount = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class SplitTools:
+    """What a chunker is lent: `token_count` of the embedder (or an approximation); `check` is called per piece and may raise to stop."""
+
+    token_count: TokenCount
+    check: Callable[[], None] = lambda: None
+
+
 class Chunker(Protocol):
-    """One strategy. `suits` gives None when it fits, else the reason why not (shown in the preview)."""
+    """One strategy. `suits` gives None when it fits, else the reason why not (shown in the preview).
 
-    def suits(self, document: ParsedDocument, profile: dict[str, Any]) -> str | None: ...
+    `split` gives pieces in reading order whose spans cover every non-blank character; called by `chunking.service.chunk`.
+    """
 
-    def split(self, document: ParsedDocument, config: ChunkingConfig) -> list[Piece]: ...
+    def suits(self, document: ParsedDocument, profile: dict[str, Any], config: ChunkingConfig) -> str | None: ...
+
+    def split(self, document: ParsedDocument, config: ChunkingConfig, tools: SplitTools) -> list[Piece]: ...
 
 
 chunkers: Registry[Chunker] = Registry("chunker")
