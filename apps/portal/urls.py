@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from apps.portal.views import health, invitations, keys, members, profile, spaces
+from apps.portal.views import health, invitations, keys, members, profile, spaces, styleguide
 
 SPACE = "s/<int:space_id>"
 
 urlpatterns = [
+    path("styleguide", styleguide.styleguide, name="styleguide"),
     path("health", health.health, name="health"),
     path("healthz/live", health.live, name="health-live"),
     path("healthz/ready", health.ready, name="health-ready"),
