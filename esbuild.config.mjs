@@ -64,4 +64,4 @@ if (watch) {
 } else {
   await esbuild.build(options);
 }
-await Promise.all([buildSprite(), copyPdfAssets(pdfFolder)]);
+await Promise.all([buildSprite(), copyPdfAssets(pdfFolder), cp(join(src, "brand/mark.svg"), join(dist, "mark.svg"))]);

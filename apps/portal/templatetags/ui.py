@@ -131,7 +131,7 @@ def unlocal(value: float | int | str) -> str:
 
 @register.filter
 def accept_list(types: str) -> str:
-    """"pdf docx" as the accept attribute of a file input: ".pdf,.docx"."""
+    """ "pdf docx" as the accept attribute of a file input: ".pdf,.docx"."""
     return ",".join(f".{part.lstrip('.')}" for part in types.replace(",", " ").split())
 
 

@@ -56,7 +56,9 @@ const SENTENCES = { 400: "error.invalid", 403: "error.forbidden", 404: "error.mi
 /** What to tell the person about a failed answer: the server's own sentence if it gave one. */
 export function failureText(xhr) {
   const type = xhr.getResponseHeader("Content-Type") ?? "";
-  const own = type.includes("json") ? reasonOf(parseJson(xhr.responseText)) : "";
+  const own = type.includes("json")
+    ? reasonOf(parseJson(xhr.responseText))
+    : new DOMParser().parseFromString(xhr.responseText, "text/html").querySelector("[data-error-message]")?.textContent.trim();
   return own || say(SENTENCES[xhr.status] ?? (xhr.status >= 500 ? "error.server" : "error.invalid"));
 }
 
