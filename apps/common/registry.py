@@ -39,9 +39,7 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError:
-            raise InvalidInput(
-                f"unknown {self.noun} {name!r}", field=self.noun, known=sorted(self._items)
-            ) from None
+            raise InvalidInput(f"unknown {self.noun} {name!r}", field=self.noun, known=sorted(self._items)) from None
 
     def names(self) -> list[str]:
         return sorted(self._items)

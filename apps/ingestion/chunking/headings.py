@@ -15,7 +15,9 @@ _ZH = re.compile(rf"第\s*[{_CN}]+(?:[.．][0-9]+)*\s*([编篇部卷章节節条
 _ZH_LIST = re.compile(r"(?:([一二三四五六七八九十]{1,3})[、．]|[（(]([一二三四五六七八九十]{1,3})[）)])\s*\S")
 _ZH_APPENDIX = re.compile(r"附[录錄件]\s*[A-Z0-9一二三四五六七八九十]{0,3}(?=\s|[:：]|$)")
 _EN = re.compile(r"(PART|CHAPTER|SECTION|ARTICLE|APPENDIX)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])(?=[\s.:)—-]|$)", re.IGNORECASE)
-_DE = re.compile(r"(?:(TEIL|KAPITEL|ABSCHNITT|ARTIKEL|ANHANG)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])|(§+)\s*\d+[a-z]?)(?=[\s.:)—-]|$)", re.IGNORECASE)
+_DE = re.compile(
+    r"(?:(TEIL|KAPITEL|ABSCHNITT|ARTIKEL|ANHANG)\s+(?:\d+(?:\.\d+)*|[IVXLC]+|[A-Z])|(§+)\s*\d+[a-z]?)(?=[\s.:)—-]|$)", re.IGNORECASE
+)
 _NUMBERED = re.compile(r"(\d{1,3}(?:\.\d{1,3}){0,5})([.)、．]?)(?:\s+|(?<=[、．])|(?<=\d)(?=[\u3400-\u9fff]))(?=[^\W\d_]|[\"“(（《])")
 _RULE = re.compile(r"(?:([-=*_~─━—═])(?:[ \t]*\1){2,})$")
 _CAPS = re.compile(r"[A-ZÀ-ÖØ-Þ][A-ZÀ-ÖØ-Þ0-9 ,.&'()/:-]{3,59}$")
@@ -110,7 +112,9 @@ def _drop_enumerations(found: list[Mark], text: str) -> list[Mark]:
             after = found[index + 1] if index + 1 < len(found) else None
             before = found[index - 1] if index else None
             joined_after = after and after.kind == "numbered" and after.level == mark.level and not text[mark.end : after.start].strip()
-            joined_before = before and before.kind == "numbered" and before.level == mark.level and not text[before.end : mark.start].strip()
+            joined_before = (
+                before and before.kind == "numbered" and before.level == mark.level and not text[before.end : mark.start].strip()
+            )
             if joined_after or joined_before:
                 continue
         kept.append(mark)
@@ -135,9 +139,16 @@ def text_marks(text: str, blocks: Sequence[Block]) -> list[Mark]:
     return _drop_enumerations(found, text)
 
 
-def form_feeds(text: str) -> list[Mark]:
-    """One mark behind every form feed."""
-    return [Mark(match.end(), match.end(), 0, "", "feed") for match in re.finditer("\f", text)]
+def form_feeds(text: str, blocks: Sequence[Block]) -> list[Mark]:
+    """One mark behind every form feed that stands outside of tables and code."""
+    closed = [block for block in blocks if block.kind in ("table", "code")]
+    starts = [block.start for block in closed]
+    found = []
+    for match in re.finditer("\f", text):
+        at = bisect_right(starts, match.start()) - 1
+        if at < 0 or closed[at].end <= match.start():
+            found.append(Mark(match.end(), match.end(), 0, "", "feed"))
+    return found
 
 
 def merge_marks(*groups: Iterable[Mark]) -> list[Mark]:
@@ -168,7 +179,7 @@ class Outline:
                 stack.pop()
             stack.append(mark)
             paths.append(tuple(item.title for item in stack))
-        ends = [mark.start for mark in titled[1:]] + [len(text)]
+        ends = [mark.start for mark in titled[1:]] + [len(text)] * bool(titled)
         bare = tuple(not text[mark.end : end].strip() for mark, end in zip(titled, ends, strict=True))
         return cls(tuple(titled), tuple(paths), bare, tuple(mark.start for mark in titled))
 

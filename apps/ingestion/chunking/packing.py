@@ -5,8 +5,8 @@ Every step looks at a window of one passage only, so the work grows with the tex
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from apps.ingestion.chunking.headings import Mark, Outline
@@ -49,10 +49,18 @@ def usable_blocks(text: str, blocks: Sequence[Block]) -> list[Block]:
 
 
 def _with_rows(text: str, block: Block) -> Block:
-    rows = [row for row in sorted(block.rows, key=lambda row: row[0]) if block.start <= row[0] < row[1] <= block.end and text[row[0] : row[1]].strip()]
+    rows = [
+        row
+        for row in sorted(block.rows, key=lambda row: row[0])
+        if block.start <= row[0] < row[1] <= block.end and text[row[0] : row[1]].strip()
+    ]
     header = block.header
     if not block.rows:
-        lines = [(block.start + a, block.start + b) for a, b in line_spans(text[block.start : block.end]) if text[block.start + a : block.start + b].strip()]
+        lines = [
+            (block.start + a, block.start + b)
+            for a, b in line_spans(text[block.start : block.end])
+            if text[block.start + a : block.start + b].strip()
+        ]
         if not header and len(lines) > 1 and is_table_ruler(text[slice(*lines[1])]):
             header = text[lines[0][0] : lines[1][1]]
             lines = lines[2:]
@@ -71,7 +79,9 @@ def header_prefix(block: Block) -> str:
 class Packer:
     """Splits ranges of one document into passages."""
 
-    def __init__(self, document: ParsedDocument, blocks: Sequence[Block], config: ChunkingConfig, tools: SplitTools, marks: Sequence[Mark]) -> None:
+    def __init__(
+        self, document: ParsedDocument, blocks: Sequence[Block], config: ChunkingConfig, tools: SplitTools, marks: Sequence[Mark]
+    ) -> None:
         self.text = document.text
         self.blocks = blocks
         self.block_starts = [block.start for block in blocks]
@@ -110,6 +120,8 @@ class Packer:
             if block.end <= start:
                 continue
             low, high = max(block.start, start), min(block.end, end)
+            if not self.text[low:high].strip():
+                continue
             self._add(waiting, parts, "paragraph", self.maker.units(at, low, self.maker.strengths.get("\n\n", EDGE)))
             at = high
             if block.kind == "table" and block.rows:
@@ -140,7 +152,11 @@ class Packer:
     def _lead(self, waiting: list[Unit], parts: list[tuple[str, int]]) -> list[Unit]:
         """The caption or short paragraph just above a table, with the headings just above that."""
         first, at = len(waiting), len(parts) - 1
-        if at >= 0 and parts[at][0] in ("caption", "paragraph") and waiting[-1].stop - waiting[parts[at][1]].start <= min(_LONGEST_LEAD, self.limits.size // 2):
+        if (
+            at >= 0
+            and parts[at][0] in ("caption", "paragraph")
+            and waiting[-1].stop - waiting[parts[at][1]].start <= min(_LONGEST_LEAD, self.limits.size // 2)
+        ):
             first = parts[at][1]
             at -= 1
         while at >= 0 and parts[at][0] == "heading":
@@ -190,7 +206,9 @@ class Packer:
                 if used > self.limits.tokens:
                     break
             stop += 1
-        while self.limits.tokens and stop > at + 1 and self.limits.count(prefix + self.text[start : rows[stop - 1][1]]) > self.limits.tokens:
+        while (
+            self.limits.tokens and stop > at + 1 and self.limits.count(prefix + self.text[start : rows[stop - 1][1]]) > self.limits.tokens
+        ):
             stop -= 1
         return stop
 
@@ -206,7 +224,7 @@ class Packer:
                 stop = self._cut(units, at, stop)
                 if all(unit.glue for unit in units[at:stop]):
                     stop = self._feed(units, at, stop, start)
-                stop = self._within_tokens(units, at, stop, start)
+            stop = self._within_tokens(units, at, stop, start)
             kinds = {unit.kind for unit in units[at:stop] if not unit.glue}
             yield Span(start, units[stop - 1].stop, units[at].start, kinds.pop() if len(kinds) == 1 else "text")
             if stop < len(units):
@@ -308,14 +326,3 @@ class Packer:
             return following.start
         start = overlap_start(self.text, floor, end, units, stop)
         return following.start if start >= end else start
-
-
-def joined_ranges(ranges: Sequence[tuple[int, int]], pack: Callable[[int, int], list[Piece]]) -> list[Piece]:
-    """The passages of each range, one after the other."""
-    return [piece for start, end in ranges for piece in pack(start, end)]
-
-
-def rows_in(block: Block, start: int, end: int) -> int:
-    """How many rows of a table begin in [start, end)."""
-    starts = [row[0] for row in block.rows]
-    return bisect_left(starts, end) - bisect_left(starts, start)

@@ -169,7 +169,7 @@ class ChunkingConfig:
 class Piece:
     """A passage: `content` is what is shown and embedded, [start, end) its exact span in the text.
 
-    `content == text[start:end]` unless `prefix` is set (a table header repeated before later rows): then content == prefix + text[start:end].
+    `content == prefix + text[start:end]`; `prefix` is a table header repeated before later rows, else empty.
     `heading_path`: titles above it, outermost first. `positions`: where it stands, in reading order, at most 8.
     `parent`: index into the list of parents, when parent-child is on.
     """
