@@ -1,0 +1,41 @@
+"""Writing the activity log."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from apps.common import context
+from apps.common.actor import ROLE_NAMES, Actor
+from apps.common.models import Activity
+
+
+def audit(
+    actor: Actor,
+    action: str,
+    target: Any = None,
+    *,
+    outcome: str = Activity.Outcome.SUCCESS,
+    target_type: str = "",
+    target_id: str = "",
+    base: uuid.UUID | None = None,
+    space_id: int | None = None,
+    **details: Any,
+) -> None:
+    """Append one row; runs in the caller's transaction so that a change and its record stand or fall together.
+
+    `base` is the uid of the knowledge base concerned (taken from the target's `kb_uid` when not given). Secrets never go into `details`.
+    """
+    Activity(
+        space_id=space_id or actor.space_id or target.space_id,
+        actor=actor.who,
+        actor_user_id=actor.user_id,
+        actor_role=ROLE_NAMES.get(actor.role, "") if actor.role else "",
+        action=action,
+        scope_id=base or getattr(target, "kb_uid", None),
+        target_type=target_type or (target._meta.model_name if target is not None else ""),
+        target_id=target_id or str(getattr(target, "uid", "") or getattr(target, "pk", "") if target is not None else ""),
+        outcome=outcome,
+        details={k: v for k, v in details.items() if v is not None},
+        request_id=context.request_id.get(),
+    ).save()

@@ -1,0 +1,183 @@
+"""Celery entry points of background work, and the threads that live in a worker process."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+from celery import shared_task
+from celery.signals import worker_ready, worker_shutting_down
+from django.conf import settings
+from django.db import DatabaseError, OperationalError, connection, transaction
+from django.utils import timezone
+
+from apps.common import context
+from apps.common.errors import DomainError, TransientError
+from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, runnable
+from apps.common.jobs.models import RunState
+from apps.common.jobs.registry import JobKind, job_kinds
+from apps.common.jobs.service import ring
+from apps.common.models import WorkerBeat
+from apps.common.scope import space_scope, unscoped
+
+log = logging.getLogger(__name__)
+
+SLICE_S = 60.0  # one bell works this long, then rings again, so that a queue's other kinds get their turn
+RING_AGAIN = timedelta(seconds=8)
+
+_slots: dict[str, threading.BoundedSemaphore] = {}
+_slots_lock = threading.Lock()
+
+
+def _slot(kind: JobKind) -> threading.BoundedSemaphore:
+    with _slots_lock:
+        if kind.name not in _slots:
+            _slots[kind.name] = threading.BoundedSemaphore(max(1, kind.concurrency()))
+        return _slots[kind.name]
+
+
+@shared_task(name="jobs.drain", acks_late=True)
+def drain(kind_name: str) -> int:
+    """Work rows of one kind, fairest first, until none is left or the slice is over; how many were worked.
+
+    Delivered twice, late, or for rows that are gone, it changes nothing. When this process already works as many rows of the kind as it
+    may, the bell is dropped: whoever holds a slot looks for more when done.
+    """
+    kind = job_kinds.get(kind_name)
+    slot = _slot(kind)
+    worked = 0
+    if not slot.acquire(blocking=False):
+        return 0
+    try:
+        until = time.monotonic() + SLICE_S
+        while time.monotonic() < until:
+            claim = claim_next(kind)
+            if claim is None:
+                return worked
+            work(claim)
+            worked += 1
+        ring(kind_name)
+        return worked
+    finally:
+        slot.release()
+
+
+def work(claim: Claim) -> None:
+    """Do one claimed row and see that it ends truthfully, whatever happens."""
+    token = context.run_id.set(f"{claim.kind.name}:{claim.run.pk}")
+    heartbeats.add(claim)
+    try:
+        with space_scope(claim.run.space_id, f"run {claim.run.pk}"):
+            _work(claim)
+    finally:
+        heartbeats.drop(claim)
+        context.run_id.reset(token)
+
+
+def _work(claim: Claim) -> None:
+    try:
+        claim.check()
+        claim.kind.work(claim)
+        return
+    except Stop as stop:
+        if stop.why == "cancelled":
+            _end(claim, RunState.CANCELLED, "cancelled", "")
+        return
+    except TransientError as error:
+        if claim.run.attempt + 1 < claim.kind.max_attempts:
+            delay = error.retry_after_s or min(300.0, 2.0 ** (claim.run.attempt + 1)) * random.uniform(0.8, 1.2)  # noqa: S311
+            claim.retry_later(delay, str(error))
+            return
+        _end(claim, RunState.FAILED, error.code, str(error))
+    except OperationalError as error:
+        log.warning("the database refused run %s, it will be tried again: %s", claim.run.pk, error)
+        claim.retry_later(2.0, str(error))
+    except DomainError as error:
+        _end(claim, RunState.FAILED, error.code, str(error))
+    except Exception as error:
+        log.exception("run %s failed", claim.run.pk)
+        _end(claim, RunState.FAILED, "internal", f"{type(error).__name__}: {error}")
+
+
+def _end(claim: Claim, state: RunState, reason: str, error: str) -> None:
+    with transaction.atomic():
+        if claim.finish(state, reason=reason, error=error):
+            claim.run.refresh_from_db()
+            claim.kind.on_end(claim.run)
+
+
+def sweep() -> int:
+    """Ring again for rows nobody picked up and for expired leases; how many bells were sent. Called once a second in each worker."""
+    rung = 0
+    now = timezone.now()
+    with unscoped("sweep of unclaimed runs"):
+        for name, kind in job_kinds:
+            if kind.queue not in settings.WORKER_QUEUES:
+                continue
+            quiet = runnable(kind).exclude(rung_at__gte=now - RING_AGAIN)
+            stale = list(quiet.order_by("id").values_list("pk", flat=True)[:500])
+            if stale:
+                kind.model.objects.filter(pk__in=stale).update(rung_at=now)
+                ring(name)
+                rung += 1
+    return rung
+
+
+def beat_worker(started: Any) -> None:
+    """Tell the database that this worker lives and what it serves."""
+    WorkerBeat.objects.update_or_create(
+        name=WORKER_NAME, defaults={"queues": settings.WORKER_QUEUES, "started_at": started, "seen_at": timezone.now()}
+    )
+
+
+class WorkerThread(threading.Thread):
+    """Lives in the worker process: its heartbeat every 10 s, the sweep every second."""
+
+    def __init__(self) -> None:
+        super().__init__(name="sweeper", daemon=True)
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        started = timezone.now()
+        last_beat = 0.0
+        while not self.stopping.wait(1.0):
+            try:
+                if time.monotonic() - last_beat > 10:
+                    beat_worker(started)
+                    last_beat = time.monotonic()
+                sweep()
+            except DatabaseError:
+                log.warning("the sweeper could not reach the database", exc_info=True)
+                connection.close()
+        WorkerBeat.objects.filter(name=WORKER_NAME).delete()
+        connection.close()
+
+
+_thread: WorkerThread | None = None
+
+
+@worker_ready.connect
+def _start_thread(**_kwargs: Any) -> None:
+    global _thread
+    beat_worker(timezone.now())
+    _thread = WorkerThread()
+    _thread.start()
+
+
+@worker_shutting_down.connect
+def _stop_thread(**_kwargs: Any) -> None:
+    if _thread is not None:
+        _thread.stopping.set()
+
+
+@shared_task(name="apps.common.jobs.tasks.housekeeping")
+def housekeeping() -> None:
+    """Forget workers long gone, expired sessions, and rows of finished work past their keeping."""
+    from django.core.management import call_command
+
+    WorkerBeat.objects.filter(seen_at__lt=timezone.now() - timedelta(days=1)).delete()
+    call_command("clearsessions")

@@ -1,0 +1,18 @@
+"""Routes of processing."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, path
+
+from apps.ingestion.api.views import ChunkerPreviewView, StagesView
+
+upstream: list[URLPattern] = [
+    path("knowledge/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("knowledge/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
+]
+proxied: list[URLPattern] = [
+    path("documents/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("documents/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
+]

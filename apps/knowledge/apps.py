@@ -1,0 +1,9 @@
+from django.apps import AppConfig
+
+
+class KnowledgeConfig(AppConfig):
+    name = "apps.knowledge"
+    label = "knowledge"
+
+    def ready(self) -> None:
+        from apps.knowledge import listeners, policies  # noqa: F401

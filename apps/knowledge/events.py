@@ -1,0 +1,65 @@
+"""News of knowledge bases and documents; published inside the transaction that makes it true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentStored:
+    """A document (or a new version, or a published manual text) waits to be parsed: its row says `pending`."""
+
+    space_id: int
+    document_id: int
+    trigger: str = "user"  # user | system | reparse
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentParseCancelled:
+    """Someone stopped the work on a document; its row says `cancelled`."""
+
+    space_id: int
+    document_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsDeleted:
+    """Documents became tombstones: they must vanish from every index now, their rows and files soon."""
+
+    space_id: int
+    kb_id: int
+    document_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsRefiled:
+    """Folder, tags, enabled flag or base of documents changed; words and vectors did not. `index_rev` has risen."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChunksChanged:
+    """Text or enabled flag of passages changed; `index_rev` of the document has risen."""
+
+    space_id: int
+    document_id: int
+    chunk_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseDeleted:
+    space_id: int
+    kb_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class BaseChanged:
+    """Settings of a base changed; `changed` names the fields."""
+
+    space_id: int
+    kb_id: int
+    changed: tuple[str, ...] = ()

@@ -1,0 +1,134 @@
+"""Documents: one identity through every version and every parse."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any, ClassVar
+
+from django.conf import settings
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.actor import Actor
+from apps.common.scope import SpaceOwned, SpaceQuerySet, scoped_manager
+from apps.knowledge.models.base import KnowledgeBase
+from apps.knowledge.models.tag import Tag
+
+
+class ParseStatus(models.TextChoices):
+    """Contract knowledge 4.2."""
+
+    DRAFT = "draft", _("Draft")
+    PENDING = "pending", _("Waiting")
+    PROCESSING = "processing", _("Parsing")
+    FINALIZING = "finalizing", _("Findable, finishing")
+    COMPLETED = "completed", _("Completed")
+    FAILED = "failed", _("Failed")
+    CANCELLED = "cancelled", _("Stopped")
+    DELETING = "deleting", _("Deleting")
+
+
+IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING)
+
+
+class DocumentQuerySet(SpaceQuerySet):
+    def visible_to(self, actor: Actor) -> DocumentQuerySet:
+        """Live documents of live bases of the actor's space; for a limited API key only those of its bases."""
+        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        return rows if actor.kb_uids is None else rows.filter(kb__uid__in=actor.kb_uids)
+
+
+class Document(SpaceOwned):
+    """Contract knowledge 4.1. `index_rev` rises in the same transaction as any change the index must follow.
+
+    `reason` is the code of why it failed (or a remark such as `needs_ocr` on part of it), `error_message` the sentence beside it.
+    `storage_path` is the original, `parsed_path` what the parser made of it, both keys of the file store.
+    """
+
+    class Type(models.TextChoices):
+        FILE = "file"
+        URL = "url"
+        FILE_URL = "file_url"
+        MANUAL = "manual"
+
+    uid = models.UUIDField(unique=True, default=uuid.uuid4)
+    kb = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="documents")
+    type = models.CharField(max_length=8, choices=Type, default=Type.FILE)
+    title = models.CharField(max_length=1024)
+    file_name = models.CharField(max_length=1024, blank=True)
+    description = models.TextField(blank=True)
+    source = models.CharField(max_length=2048, blank=True)
+    channel = models.CharField(max_length=32, default="web")
+    parse_status = models.CharField(max_length=12, choices=ParseStatus, default=ParseStatus.PENDING)
+    pending_subtasks_count = models.PositiveIntegerField(default=0)
+    summary_status = models.CharField(max_length=12, default="none")
+    enabled = models.BooleanField(default=False)
+    folder_path = models.CharField(max_length=1024, blank=True)
+    file_type = models.CharField(max_length=32, blank=True)
+    media_type = models.CharField(max_length=128, blank=True)
+    file_size = models.BigIntegerField(default=0)
+    file_hash = models.CharField(max_length=64, blank=True)  # MD5, as clients compare it
+    content_sha256 = models.CharField(max_length=64, blank=True)
+    storage_path = models.CharField(max_length=512, blank=True)
+    parsed_path = models.CharField(max_length=512, blank=True)
+    encoding = models.CharField(max_length=32, blank=True)
+    language = models.CharField(max_length=16, blank=True)
+    counts = models.JSONField(default=dict)  # pages, sheets, slides
+    metadata = models.JSONField(null=True)
+    custom_metadata = models.JSONField(default=dict)
+    reason = models.CharField(max_length=32, blank=True)
+    error_message = models.TextField(blank=True)
+    warnings = models.JSONField(default=list)
+    chunk_count = models.PositiveIntegerField(default=0)
+    vector_count = models.PositiveIntegerField(default=0)
+    attempt = models.PositiveIntegerField(default=0)
+    index_rev = models.PositiveIntegerField(default=0)
+    creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    tags = models.ManyToManyField(Tag, through="DocumentTag", related_name="documents")
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    processed_at = models.DateTimeField(null=True)
+    deleted_at = models.DateTimeField(null=True)
+
+    objects: ClassVar[Any] = scoped_manager(DocumentQuerySet)
+
+    class Meta:
+        constraints: ClassVar = [
+            # Ten racing uploads of the same bytes make one document.
+            models.UniqueConstraint(
+                fields=["kb", "file_hash", "file_type"],
+                condition=models.Q(type="file", deleted_at__isnull=True) & ~models.Q(parse_status__in=["failed", "deleting"]),
+                name="knowledge_document_same_bytes",
+            ),
+        ]
+        indexes: ClassVar = [
+            models.Index(fields=["kb", "deleted_at", "-created_at", "-id"], name="knowledge_doc_list"),
+            models.Index(fields=["kb", "folder_path"], name="knowledge_doc_folder"),
+            models.Index(fields=["kb", "parse_status"], name="knowledge_doc_status"),
+            models.Index(fields=["space", "-updated_at"], name="knowledge_doc_space"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def kb_uid(self) -> uuid.UUID:
+        return self.kb.uid
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether its passages may be found: live, enabled, not a draft."""
+        return self.deleted_at is None and self.enabled and self.parse_status != ParseStatus.DRAFT
+
+
+class DocumentTag(SpaceOwned):
+    """A tag on a document."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="tag_links")
+    tag = models.ForeignKey(Tag, on_delete=models.CASCADE, related_name="document_links")
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["document", "tag"], name="knowledge_documenttag_once")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id}#{self.tag_id}"

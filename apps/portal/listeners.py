@@ -1,0 +1,1 @@
+"""What this context does about the news of lower ones."""

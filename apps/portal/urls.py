@@ -1,0 +1,14 @@
+"""Pages and health checks."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from apps.portal.views import health, styleguide
+
+urlpatterns = [
+    path("styleguide", styleguide.styleguide, name="styleguide"),
+    path("health", health.health, name="health"),
+    path("healthz/live", health.live, name="health-live"),
+    path("healthz/ready", health.ready, name="health-ready"),
+]

