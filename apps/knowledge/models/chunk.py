@@ -67,7 +67,7 @@ class Chunk(SpaceOwned):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
-    objects = scoped_manager(ChunkQuerySet)
+    objects: ClassVar[Any] = scoped_manager(ChunkQuerySet)
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["document", "chunk_type", "chunk_index"], name="knowledge_chunk_order")]

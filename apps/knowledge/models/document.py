@@ -90,7 +90,7 @@ class Document(SpaceOwned):
     processed_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
 
-    objects = scoped_manager(DocumentQuerySet)
+    objects: ClassVar[Any] = scoped_manager(DocumentQuerySet)
 
     class Meta:
         constraints: ClassVar = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -34,4 +34,10 @@ class Embedder(Protocol):
     def token_count(self, text: str) -> int: ...
 
 
-embedders: Registry[Embedder] = Registry("embedder")
+EmbedderFactory = Callable[[Mapping[str, str]], Embedder]
+"""From options (for `openai`: `base_url`, `model`, `dimension` ...) to an embedder.
+
+Raises: InvalidInput naming the option that is missing or wrong; Unavailable when this machine cannot run it.
+"""
+
+embedders: Registry[EmbedderFactory] = Registry("embedder")

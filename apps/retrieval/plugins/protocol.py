@@ -6,7 +6,8 @@ rows a hit names from the database and drop those that are gone, disabled or not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -17,6 +18,12 @@ from apps.common.registry import Registry
 
 Vector = NDArray[np.float32]
 Mode = Literal["text", "vector", "hybrid"]
+
+
+def folder_key(path: str) -> int:
+    """The integer that stands for a folder path in an index (63 bits, never negative); 0 is the root."""
+    clean = "/".join(part for part in path.split("/") if part)
+    return int.from_bytes(hashlib.blake2b(clean.encode("utf-8"), digest_size=8).digest()) >> 1 if clean else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,19 @@ class LegHit:
     doc_id: int
     score: float
     rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExactHit:
+    """A passage that holds what was typed: `grade` is higher the more of it, and never 0.
+
+    4 per code of the question that stands there as a whole, 2 per code that stands there inside a longer one, 1 when the question
+    is quoted word for word.
+    """
+
+    chunk_id: int
+    doc_id: int
+    grade: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +163,37 @@ class SearchBackend(Protocol):
     def vector_leg(self, query: Query) -> list[LegHit]:
         """The best `candidates` by cosine among passages of the query's vector space, best first."""
 
+    def exact_leg(self, query: Query) -> list[ExactHit]:
+        """Up to `candidates` passages that hold the codes of the question, or quote all of it; highest grade first."""
+
+    def matched_terms(self, query: Query, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
+        """Which tokens of the question each of these passages holds, within the query's bases."""
+
     def search(self, query: Query) -> list[Hit]:
-        """Both legs as `mode` says, fused, best first, at most `k`."""
+        """The legs as `mode` says, fused, exact matches before all others, best first, at most `k`."""
 
     def check(self) -> list[str]:
         """Faults in the store itself (integrity, counts that disagree); empty when sound."""
+
+    def begin_rebuild(self) -> SearchBackend:
+        """An empty store to fill from the database while this one goes on answering; writes to this one reach both until the swap."""
+
+    def swap(self, new: SearchBackend) -> None:
+        """Answer from `new` (what `begin_rebuild` gave) from now on, in every process, and drop the old store.
+
+        Raises: IndexOutdated when another rebuild was begun after `new`.
+        """
 
 
 class IndexOutdated(Exception):
     """The store was written by another schema or tokeniser version: build it again (`manage.py rebuild_index`)."""
 
 
-backends: Registry[SearchBackend] = Registry("search backend")
+class IndexMissing(IndexOutdated):
+    """There is no store yet: `ensure` makes an empty one, `manage.py rebuild_index` a full one."""
+
+
+BackendFactory = Callable[[Mapping[str, str]], SearchBackend]
+"""From options (for `sqlite`: `path`) to a backend. Raises: InvalidInput naming the option that is missing or wrong."""
+
+backends: Registry[BackendFactory] = Registry("search backend")

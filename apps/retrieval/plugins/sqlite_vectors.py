@@ -1,0 +1,61 @@
+"""Unit vectors as signed bytes, each with its own scale, and their dot products with a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.retrieval.plugins.protocol import Vector
+
+ROWS_AT_ONCE = 4096  # rows turned to float32 in one go: 6 MB at 384 dimensions, stays in the cache of the processor
+
+
+def quantise(vectors: Sequence[Vector | None], dimension: int) -> tuple[bytes, bytes]:
+    """(scales float32[n], values int8[n * dimension]) as bytes; a missing vector has scale 0 and never scores.
+
+    The scale belongs to the value: cosine order is kept only by the product of both.
+    """
+    values = np.zeros((len(vectors), dimension), dtype=np.int8)
+    scales = np.zeros(len(vectors), dtype=np.float32)
+    for row, vector in enumerate(vectors):
+        if vector is None:
+            continue
+        peak = float(np.abs(vector).max())
+        if peak > 0:
+            scales[row] = peak / 127
+            values[row] = np.rint(vector / scales[row])
+    return scales.tobytes(), values.tobytes()
+
+
+def best_rows(batches: Iterable[list[tuple[int, bytes, bytes, bytes, bytes]]], vector: Vector, count: int) -> list[tuple[int, int, float]]:
+    """(chunk id, document id, cosine) of the `count` best, best first, ties by chunk id.
+
+    Shapes: each row is (document id, ids int64[n], live int8[n], scales float32[n], values int8[n * dimension]).
+    """
+    question = np.ascontiguousarray(vector, dtype=np.float32)
+    ids, documents, scores = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32)
+    for batch in batches:
+        batch_ids = np.frombuffer(b"".join(row[1] for row in batch), dtype=np.int64)
+        live = np.frombuffer(b"".join(row[2] for row in batch), dtype=np.int8)
+        scales = np.frombuffer(b"".join(row[3] for row in batch), dtype=np.float32)
+        values = np.frombuffer(b"".join(row[4] for row in batch), dtype=np.int8).reshape(-1, len(question))
+        owners = np.repeat(np.array([row[0] for row in batch], np.int64), [len(row[2]) for row in batch])
+        batch_scores = _dot(values, question) * scales
+        usable = np.flatnonzero((live != 0) & (scales > 0))
+        ids = np.concatenate((ids, batch_ids[usable]))
+        documents = np.concatenate((documents, owners[usable]))
+        scores = np.concatenate((scores, batch_scores[usable]))
+        if len(scores) > 4 * count:
+            best = np.argpartition(-scores, count)[:count]
+            ids, documents, scores = ids[best], documents[best], scores[best]
+    order = np.lexsort((ids, -scores))[:count]
+    return [(int(ids[i]), int(documents[i]), float(scores[i])) for i in order]
+
+
+def _dot(values: NDArray[np.int8], question: Vector) -> Vector:
+    out = np.empty(len(values), dtype=np.float32)
+    for at in range(0, len(values), ROWS_AT_ONCE):
+        out[at : at + ROWS_AT_ONCE] = values[at : at + ROWS_AT_ONCE].astype(np.float32) @ question
+    return out

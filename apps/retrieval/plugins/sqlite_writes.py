@@ -1,0 +1,248 @@
+"""The statements that change a SQLite index; each function runs inside one transaction of its caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from sqlite3 import Connection
+
+import numpy as np
+
+from apps.common.errors import InvalidInput
+from apps.retrieval.plugins.protocol import IndexDocument, Vector
+from apps.retrieval.plugins.sqlite_vectors import quantise
+from apps.retrieval.tokens import document_tokens
+
+BATCH_DOCUMENTS = 50
+BATCH_CHUNKS = 1000
+DELETE_AT_ONCE = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document with everything slow already done, so that the transaction only writes."""
+
+    document: IndexDocument
+    bodies: list[str]
+    dimension: int
+    vectors: int
+    live: bytes
+    scales: bytes
+    values: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    enabled: bool | None = None
+    folder_id: int | None = None
+    tag_ids: Sequence[int] | None = None
+    kb_id: int | None = None
+
+
+def kb_token(tenant_id: int, kb_id: int) -> str:
+    """The word that ties a passage to its space and base; a base id of another space cannot match it."""
+    return f"k{tenant_id}_{kb_id}"
+
+
+def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
+    """Prepared documents in groups that make one short transaction each."""
+    batch: list[Prepared] = []
+    chunks = 0
+    for document in documents:
+        batch.append(_prepare(document))
+        chunks += len(document.chunks)
+        if len(batch) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch
+
+
+def checked_vectors(vectors: Mapping[int, Vector]) -> dict[int, Vector]:
+    """The same as float32 arrays of one size. Raises: InvalidInput for another shape, mixed sizes, or values that are not finite."""
+    made = {key: np.asarray(value, dtype=np.float32) for key, value in vectors.items()}
+    if any(v.ndim != 1 or not len(v) for v in made.values()) or len({v.shape for v in made.values()}) > 1:
+        raise InvalidInput("vectors of one document must be one-dimensional and of one size", field="vectors", code="vector_shape")
+    if not all(np.isfinite(v).all() for v in made.values()):
+        raise InvalidInput("a vector holds a value that is not finite", field="vectors", code="vector_not_finite")
+    return made
+
+
+def _prepare(document: IndexDocument) -> Prepared:
+    made = checked_vectors({at: c.vector for at, c in enumerate(document.chunks) if c.vector is not None})
+    if made and not document.vector_space:
+        raise InvalidInput("vectors need the name of their space", field="vector_space", code="vector_shape")
+    dimension = len(next(iter(made.values()))) if made else 0
+    scales, values = quantise([made.get(at) for at in range(len(document.chunks))], dimension)
+    return Prepared(
+        document=document,
+        bodies=[" ".join(document_tokens(chunk.text)) for chunk in document.chunks],
+        dimension=dimension,
+        vectors=len(made),
+        live=bytes(chunk.enabled for chunk in document.chunks),
+        scales=scales,
+        values=values,
+    )
+
+
+def put(connection: Connection, batch: Sequence[Prepared]) -> None:
+    """Replace the documents; one that the index holds with a higher rev is left alone."""
+    for prepared in batch:
+        document = prepared.document
+        held = connection.execute("SELECT tenant, rev FROM doc WHERE id = ?", (document.id,)).fetchone()
+        if held is not None:
+            if held[0] != document.tenant_id:
+                raise InvalidInput("the document belongs to another space", field="id", code="foreign_document")
+            if held[1] > document.rev:
+                continue
+            _remove(connection, [document.id])
+        _insert(connection, prepared)
+
+
+def _insert(connection: Connection, prepared: Prepared) -> None:
+    document = prepared.document
+    token = kb_token(document.tenant_id, document.kb_id)
+    space = _space_id(connection, document.vector_space, prepared.dimension) if prepared.vectors else 0
+    connection.execute(
+        "INSERT INTO doc (id, tenant, kb, space, rev, folder, enabled, n, vectors, ids, live, scale, emb)"
+        " VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+        (
+            document.id,
+            document.tenant_id,
+            document.kb_id,
+            space,
+            document.rev,
+            document.folder_id,
+            int(document.enabled),
+            len(document.chunks),
+            prepared.vectors,
+            np.array([c.id for c in document.chunks], dtype=np.int64).tobytes(),
+            prepared.live,
+            prepared.scales,
+            prepared.values,
+        ),
+    )
+    connection.executemany(
+        "INSERT INTO chunk (id, doc, tenant, kb, enabled) VALUES (?,?,?,?,?)",
+        [(c.id, document.id, document.tenant_id, document.kb_id, int(document.enabled and c.enabled)) for c in document.chunks],
+    )
+    connection.executemany(
+        "INSERT INTO fts (rowid, kb, body) VALUES (?,?,?)",
+        [(c.id, token, body) for c, body in zip(document.chunks, prepared.bodies, strict=True)],
+    )
+    _set_tags(connection, document.id, document.tag_ids)
+
+
+def _space_id(connection: Connection, name: str, dimension: int) -> int:
+    row = connection.execute("SELECT id, dimension FROM space WHERE name = ?", (name,)).fetchone()
+    if row is None:
+        cursor = connection.execute("INSERT INTO space (name, dimension) VALUES (?, ?)", (name, dimension))
+        return int(cursor.lastrowid or 0)
+    if row[1] != dimension:
+        raise InvalidInput(f"vectors of {name} have {row[1]} values, these have {dimension}", field="vectors", code="vector_shape")
+    return int(row[0])
+
+
+def _set_tags(connection: Connection, doc_id: int, tag_ids: Sequence[int]) -> None:
+    connection.executemany("INSERT OR IGNORE INTO doctag (tag, doc) VALUES (?, ?)", [(tag, doc_id) for tag in tag_ids])
+
+
+def _remove(connection: Connection, doc_ids: Sequence[int]) -> None:
+    keys = [(doc_id,) for doc_id in doc_ids]
+    wanted = json.dumps(list(doc_ids))
+    chunks = connection.execute("SELECT id FROM chunk WHERE doc IN (SELECT value FROM json_each(?))", (wanted,)).fetchall()
+    connection.executemany("DELETE FROM fts WHERE rowid = ?", chunks)
+    for table, column in (("chunk", "doc"), ("doctag", "doc"), ("moved", "doc"), ("doc", "id")):
+        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", keys)  # noqa: S608
+
+
+def _own(connection: Connection, tenant_id: int, doc_ids: Sequence[int] | None, kb_ids: Sequence[int] | None = None) -> list[int]:
+    """Those of the named documents that are in the index and belong to the space."""
+    found: set[int] = set()
+    for column, ids in (("id", doc_ids), ("kb", kb_ids)):
+        if ids is not None:
+            sql = f"SELECT id FROM doc WHERE {column} IN (SELECT value FROM json_each(?)) AND +tenant = ?"  # noqa: S608
+            found.update(row[0] for row in connection.execute(sql, (json.dumps(list(ids)), tenant_id)))
+    return sorted(found)
+
+
+def delete(connection: Connection, tenant_id: int, doc_ids: Sequence[int] | None, kb_ids: Sequence[int] | None) -> int:
+    """How many documents went; at most DELETE_AT_ONCE, so that other writers get their turn."""
+    doomed = _own(connection, tenant_id, doc_ids, kb_ids)[:DELETE_AT_ONCE]
+    _remove(connection, doomed)
+    return len(doomed)
+
+
+def set_flags(connection: Connection, tenant_id: int, doc_ids: Sequence[int], flags: Flags) -> None:
+    for doc_id in _own(connection, tenant_id, doc_ids):
+        if flags.folder_id is not None:
+            connection.execute("UPDATE doc SET folder = ? WHERE id = ?", (flags.folder_id, doc_id))
+        if flags.tag_ids is not None:
+            connection.execute("DELETE FROM doctag WHERE doc = ?", (doc_id,))
+            _set_tags(connection, doc_id, flags.tag_ids)
+        if flags.kb_id is not None:
+            _move(connection, doc_id, flags.kb_id)
+        if flags.enabled is not None:
+            connection.execute("UPDATE doc SET enabled = ? WHERE id = ?", (int(flags.enabled), doc_id))
+            ids, live = _rows(connection, doc_id)
+            connection.executemany(
+                "UPDATE chunk SET enabled = ? WHERE id = ?",
+                [(int(flags.enabled and own), key) for key, own in zip(ids.tolist(), live, strict=True)],
+            )
+
+
+def _move(connection: Connection, doc_id: int, kb_id: int) -> None:
+    """Put a document into another base. Its words keep the token of the base they were written for (a word index without content
+    cannot change one column), so the move is remembered and searches of the new base look under the old token too."""
+    home = connection.execute(
+        "SELECT coalesce((SELECT home FROM moved WHERE doc = ?1), (SELECT kb FROM doc WHERE id = ?1))", (doc_id,)
+    ).fetchone()[0]
+    connection.execute("UPDATE doc SET kb = ? WHERE id = ?", (kb_id, doc_id))
+    connection.execute("UPDATE chunk SET kb = ? WHERE doc = ?", (kb_id, doc_id))
+    connection.execute("DELETE FROM moved WHERE doc = ?", (doc_id,))
+    if home != kb_id:
+        connection.execute("INSERT INTO moved (doc, kb, home) VALUES (?,?,?)", (doc_id, kb_id, home))
+
+
+def _rows(connection: Connection, doc_id: int) -> tuple[np.ndarray, bytes]:
+    ids, live = connection.execute("SELECT ids, live FROM doc WHERE id = ?", (doc_id,)).fetchone()
+    return np.frombuffer(ids, dtype=np.int64), live
+
+
+def set_chunk_enabled(connection: Connection, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:
+    wanted = set(chunk_ids)
+    sql = "SELECT DISTINCT doc FROM chunk WHERE id IN (SELECT value FROM json_each(?)) AND tenant = ?"
+    for (doc_id,) in connection.execute(sql, (json.dumps(sorted(wanted)), tenant_id)).fetchall():
+        ids, live = _rows(connection, doc_id)
+        changed = bytes(int(enabled) if key in wanted else own for key, own in zip(ids.tolist(), live, strict=True))
+        connection.execute("UPDATE doc SET live = ? WHERE id = ?", (changed, doc_id))
+        connection.executemany(
+            "UPDATE chunk SET enabled = (SELECT enabled FROM doc WHERE id = ?) AND ? WHERE id = ?",
+            [(doc_id, int(enabled), key) for key in ids.tolist() if key in wanted],
+        )
+
+
+def set_vectors(connection: Connection, tenant_id: int, doc_id: int, rev: int, vector_space: str, vectors: Mapping[int, Vector]) -> bool:
+    """Add `vectors` to those the document has; vectors of another space it had are dropped."""
+    sql = "SELECT space, ids, scale, emb FROM doc WHERE id = ? AND tenant = ? AND rev = ?"
+    row = connection.execute(sql, (doc_id, tenant_id, rev)).fetchone()
+    if row is None:
+        return False
+    if not vectors:
+        return True
+    dimension = len(next(iter(vectors.values())))
+    space = _space_id(connection, vector_space, dimension)
+    ids = np.frombuffer(row[1], dtype=np.int64)
+    new_scales, new_values = quantise([vectors.get(key) for key in ids.tolist()], dimension)
+    scales = np.frombuffer(new_scales, dtype=np.float32).copy()
+    values = np.frombuffer(new_values, dtype=np.int8).reshape(len(ids), dimension).copy()
+    if row[0] == space:
+        kept = scales == 0
+        scales[kept] = np.frombuffer(row[2], dtype=np.float32)[kept]
+        values[kept] = np.frombuffer(row[3], dtype=np.int8).reshape(len(ids), dimension)[kept]
+    connection.execute(
+        "UPDATE doc SET space = ?, vectors = ?, scale = ?, emb = ? WHERE id = ?",
+        (space, int((scales > 0).sum()), scales.tobytes(), values.tobytes(), doc_id),
+    )
+    return True
