@@ -14,6 +14,11 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def clean_line(raw: str) -> str:
+    """One line of text as people mean it: NFC, no control or bidi-override characters, single spaces, trimmed."""
+    return " ".join(_CONTROL.sub(" ", unicodedata.normalize("NFC", raw)).split())
+
+
 def display_name(raw: str, *, fallback: str = "document", max_bytes: int = 255) -> str:
     """A file name safe to show and store: last path part, NFC, no control or bidi-override characters, at most `max_bytes` of UTF-8.
 

@@ -8,8 +8,7 @@ from django.utils.safestring import mark_safe
 
 STATES = "pending processing finalizing completed failed cancelled draft deleting stalled approved rejected review unknown".split()
 COLOURS = (
-    "sunken bg surface raised hover pressed text text-soft text-faint accent accent-soft control focus "
-    "info success warning danger mark"
+    "sunken bg surface raised hover pressed text text-soft text-faint accent accent-soft control focus info success warning danger mark"
 ).split()
 SECTIONS = "colour type buttons overlays fields states navigation lists time knowledge uploads".split()
 HUES = "blue orange green purple pink slate".split()

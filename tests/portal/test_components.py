@@ -230,9 +230,9 @@ def test_every_state_has_an_icon_and_a_word_of_its_own() -> None:
 
 
 def test_ui_tag_turns_prefixed_parameters_into_attributes() -> None:
-    html = Template('{% load ui %}{% ui "button" label="Go" hx_post="/x?a=1&b=2" data_poll_interval=5 on_click="pick" bind_disabled="busy" %}').render(
-        Context()
-    )
+    html = Template(
+        '{% load ui %}{% ui "button" label="Go" hx_post="/x?a=1&b=2" data_poll_interval=5 on_click="pick" bind_disabled="busy" %}'
+    ).render(Context())
     for attribute in ('hx-post="/x?a=1&amp;b=2"', 'data-poll-interval="5"', 'x-on:click="pick"', 'x-bind:disabled="busy"'):
         assert attribute in html
 
@@ -295,7 +295,10 @@ def test_frame_draws_with_an_empty_shell() -> None:
 
 
 def test_ids_in_the_frame_and_the_style_guide_are_unique() -> None:
-    for html in (render_to_string("base_app.html", {"shell": sample_shell("en")}), render_to_string("portal/styleguide.html", sample_context("en"))):
+    for html in (
+        render_to_string("base_app.html", {"shell": sample_shell("en")}),
+        render_to_string("portal/styleguide.html", sample_context("en")),
+    ):
         ids = re.findall(r'\sid="([^"]+)"', html)
         assert sorted({each for each in ids if ids.count(each) > 1}) == []
 

@@ -10,9 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "static/src"
 TOKENS = (SOURCES / "css/tokens.css").read_text("utf-8")
-COLOURS = {
-    name: pair for name, *pair in re.findall(r"--color-([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", TOKENS)
-}
+COLOURS = {name: pair for name, *pair in re.findall(r"--color-([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);", TOKENS)}
 
 GROUNDS = ("bg", "surface", "sunken", "raised")
 MEANINGS = ("info", "success", "warning", "danger")
@@ -107,7 +105,8 @@ def test_browser_code_neither_evaluates_text_nor_writes_markup() -> None:
 def test_both_languages_say_the_same_things() -> None:
     source = (SOURCES / "js/core/i18n.js").read_text("utf-8")
     english, chinese = (
-        dict(re.findall(r'"([\w.]+)": "([^"]*)"', part)) for part in re.findall(r"const (?:en|zh) = {(.*?)^};", source, re.DOTALL | re.MULTILINE)
+        dict(re.findall(r'"([\w.]+)": "([^"]*)"', part))
+        for part in re.findall(r"const (?:en|zh) = {(.*?)^};", source, re.DOTALL | re.MULTILINE)
     )
     assert english.keys() == chinese.keys()
     placeholders = {key: (set(re.findall(r"{\w+}", english[key])), set(re.findall(r"{\w+}", chinese[key]))) for key in english}

@@ -50,6 +50,7 @@ class ApiView(APIView):
     """
 
     operations: ClassVar[Mapping[str, Op]] = {}
+    render_context: Mapping[str, Any] = {}  # a handler may set more of what its serializer reads
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -75,7 +76,7 @@ class ApiView(APIView):
         if request.method not in self.operations:
             return  # 405 comes from DRF
         if not rule_for(self.op.action).public:
-            if error := door_error(request):
+            if error := door_error(request, needs_space=rule_for(self.op.action).needs is not None):
                 raise error
             authorize(self.actor, self.op.action)
 
@@ -102,7 +103,7 @@ class ApiView(APIView):
     def render(self, value: Any, **extra: Any) -> Response:
         """Answer `value` through the operation's serializer in the operation's envelope; `extra` goes beside `data`."""
         op = self.op
-        context = {"request": self.request, "actor": self.actor}
+        context = {"request": self.request, "actor": self.actor, **self.render_context}
         if op.shape == "message":
             return Response({"success": True, **extra}, status=op.status)
         data = value

@@ -236,8 +236,10 @@ class Generations:
                 left.remove()
             return self.databases()[1] or Database(self.path.parent / name)
 
-    def swap(self, new: Database) -> None:
-        """Make `new` the current file. Raises: IndexOutdated when another building began since."""
+    def swap(self, new: Database, *, prepare: Callable[[], None]) -> None:
+        """Make `new` the current file, `prepare` done first. Raises: IndexOutdated when another building began since."""
+        if new.path.exists():  # slow, so before anybody has to wait
+            prepare()
         with self.locked():
             current, building = self.databases()
             if building is None or building.path != new.path:
