@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.db.models import F
+
 from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
@@ -13,8 +15,9 @@ from apps.knowledge.models import Document
 
 @listen(DocumentStored)
 def _document_stored(event: DocumentStored) -> None:
+    services.runs_supersede(event.document_id, reason="superseded")
+    Document.objects.filter(pk=event.document_id).update(attempt=F("attempt") + 1)
     document = Document.objects.get(pk=event.document_id)
-    services.runs_supersede(document.pk, reason="superseded")
     services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options})
 
 

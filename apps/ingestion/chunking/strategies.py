@@ -67,17 +67,16 @@ def _merged(text: str, sections: list[_Section], size: int) -> list[tuple[int, i
     while at < len(sections):
         first = sections[at]
         start, end = first.start, first.end
-        own, bare, least = first.start, first.bare, first.level
+        own, bare = first.start, first.bare
         at += 1
         while at < len(sections):
             following = sections[at]
-            fits = len(text[start : following.end].rstrip()) - 0 <= size if following.end - start <= size * 2 else False
+            fits = len(text[start : following.end].rstrip()) <= size if following.end - start <= size * 2 else False
             related = following.parent == first.parent or following.parent >= own or (first.level == 0 and following.parent == -1)
             is_small = min(end - start, following.end - following.start) < small
             if not bare and not (fits and related and is_small):
                 break
             end, bare = following.end, following.bare
-            least = min(least, following.level)
             at += 1
         ranges.append((start, end))
     return ranges
@@ -130,7 +129,7 @@ class HeuristicChunker:
     def split(self, document: ParsedDocument, config: ChunkingConfig, tools: SplitTools) -> list[Piece]:
         blocks = blocks_of(document)
         found = marks.merge_marks(
-            marks.heading_marks(document.text, blocks), worded_marks(document, blocks, config), marks.form_feeds(document.text)
+            marks.heading_marks(document.text, blocks), worded_marks(document, blocks, config), marks.form_feeds(document.text, blocks)
         )
         return _split_sections(document, config, tools, blocks, found)
 

@@ -16,6 +16,7 @@ from apps.ingestion.plugins.protocol import Block, ChunkingConfig
 HEADING, EDGE, FIRST_SEPARATOR, LAST_SEPARATOR, ITEM, PARAGRAPH, LINE, CONTINUED, SENTENCE, WRAPPED, CLAUSE, WORD = (
     100, 95, 90, 70, 78, 60, 55, 45, 40, 30, 20, 10,
 )  # fmt: skip
+_DEEPEST_INDENT = 400
 DEFAULT_SEPARATORS = ("\n\n", "\n", "。")
 
 _SPACE = re.compile(r"\s*")
@@ -24,6 +25,11 @@ _CLAUSE = re.compile(r"[，,；;：:、][”’」』）)\]\"']*\s*")
 _CLAUSE_OR_SPACE = re.compile(r"[，,；;：:、][”’」』）)\]\"']*\s*|\s+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[])(?:[A-Za-z]|[zZ]\.\s?B|[dD]\.\s?h|[eE]\.g|[iI]\.e|Dr|Prof|Mr|Mrs|Ms|St|No|Nr|Fig|Abb|Tab|Eq|vs|bzw|ca|cf|approx|Inc|Ltd|Co)$"
+)
+#: Characters that are never joined with the next one: no marks, joiners, selectors, jamo, emoji.
+_PLAIN = re.compile(
+    "[\\t\\n -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
+    "\u2e80-\u3029\u3031-\u303c\u3041-\u3096\u309b-\u3296\u329a-\ua48c\uac00-\ud7a3\uf900-\ufaff\uff01-\uff9d]+"
 )
 _ENDS_SENTENCE = tuple("。！？!?；;.:：…”’」』）)|")
 
@@ -37,7 +43,7 @@ def _boundary_pattern(separators: tuple[str, ...]) -> re.Pattern[str]:
         r"(?P<feed>\f)",
         r"(?P<line>\n)",
         r"(?P<zh>[。！？…；]+[”’」』）)\]\"']*)",
-        r"(?P<en>[.!?]+[”’\")\]]*(?=\s))",
+        r"(?P<en>[.!?]+[”’\")\]]*)",
     ]
     return re.compile("|".join(parts))
 
@@ -95,7 +101,9 @@ class UnitMaker:
         self.sentence = self.strengths.get("。", SENTENCE)
 
     def _sentence_ends(self, at: int, end: int) -> bool:
-        """Whether a `.` at [at, end) closes a sentence: the next word is not lower case, the last is no abbreviation."""
+        """Whether a `.` at [at, end) closes a sentence: white space follows, the next word is not lower case, the last no abbreviation."""
+        if end < len(self.text) and not self.text[end].isspace():
+            return False
         following = _SPACE.match(self.text, end).end()  # type: ignore[union-attr]
         if following < len(self.text) and self.text[following].islower():
             return False
@@ -141,8 +149,12 @@ class UnitMaker:
         places: dict[int, int] = {}
         skip = _BLANK_LINES if lines_only else _SPACE
         found = self._lines(start, end) if lines_only else self.boundaries(start, end)
+        reach = start  # blank text already skipped: a run of blank lines is looked at once
         for at, strength in found:
-            at = min(skip.match(self.text, at, end).end(), end)  # type: ignore[union-attr]
+            if at < reach:
+                at = reach
+            elif at < end and self.text[at].isspace():
+                at = reach = skip.match(self.text, at, end).end()  # type: ignore[union-attr]
             if start < at < end:
                 places[at] = max(places.get(at, 0), strength)
         at, strength = skip.match(self.text, start, end).end(), first  # type: ignore[union-attr]
@@ -169,10 +181,9 @@ class UnitMaker:
         made = self.units(start, end, first)
         item = made[0].start if made else start
         for at, unit in enumerate(made):
-            line = self.text.rfind("\n", start, unit.start) + 1
-            opens = not self.text[max(line, start) : unit.start].strip() and is_item(
-                self.text[max(line, start) : unit.stop].split("\n", 1)[0]
-            )
+            near = max(start, unit.start - _DEEPEST_INDENT)
+            line = max(near, self.text.rfind("\n", near, unit.start) + 1)
+            opens = not self.text[line : unit.start].strip() and is_item(self.text[line : unit.stop].split("\n", 1)[0])
             if opens or at == 0:
                 item = unit.start
                 unit.strength = max(unit.strength, ITEM) if at else unit.strength
@@ -225,7 +236,10 @@ class UnitMaker:
             if edge - at < wanted and edge != unit.stop:
                 continue
             if edge - at <= size // 2 and not self.limits.tokens:
-                yield Unit(at, at + len(self.text[at:edge].rstrip()), strength)
+                stop = at + len(self.text[at:edge].rstrip())
+                if stop == at:
+                    continue
+                yield Unit(at, stop, strength)
             else:
                 for offset, word in enumerate(word_spans(self.text, at, edge, wanted)):
                     yield from self._checked(Unit(*word, WORD if offset else strength))
@@ -243,30 +257,57 @@ class UnitMaker:
 
 
 def word_spans(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """[start, end) in spans of at most `size` characters, cut between words where there are any, never inside a grapheme cluster.
+    """[start, end) in spans of at most `size` characters, cut between words where there are any, never inside a grapheme cluster."""
+    plain_until = start
+    at = start
+    while at < end:
+        if plain_until <= at:
+            match = _PLAIN.match(text, at, end)
+            plain_until = match.end() - 1 if match and match.end() < end else match.end() if match else at
+        if plain_until - at > size or (plain_until == end and plain_until > at):
+            stop = _plain_cut(text, at, end, size)
+        else:
+            stop = _cluster_cut(text, at, end, size)
+        bare = text[at:stop]
+        first = at + len(bare) - len(bare.lstrip())
+        last = at + len(bare.rstrip())
+        if first < last:
+            yield first, last
+        at = stop
 
-    The splitter compares every chunk with all that follow (quadratic), so it gets one small window at a time; of each window the last
-    chunk is split again with what comes after it.
-    """
+
+def _plain_cut(text: str, at: int, end: int, size: int) -> int:
+    """Where the first span ends in text whose every character is a cluster: behind a space, else before a code or Latin word."""
+    stop = at + size
+    if stop >= end:
+        return end
+    space = max(text.rfind(mark, at + size // 4, stop + 1) for mark in (" ", "\n", "\t", "\u3000"))
+    if space >= at:
+        return space + 1
+    back = stop
+    while back > at + size // 2 and _in_word(text[back]) and _in_word(text[back - 1]):
+        back -= 1
+    return back if back > at + size // 2 else stop
+
+
+def _in_word(char: str) -> bool:
+    return (char.isascii() and char.isalnum()) or char in "-_./@"
+
+
+def _cluster_cut(text: str, at: int, end: int, size: int) -> int:
+    """The same for marks, joiners and emoji, by the splitter; it compares every chunk with all that follow, so it gets small windows."""
     from semantic_text_splitter import TextSplitter
 
     splitter = TextSplitter(size, trim=False)
-    at, window = start, size * 4 + 32
-    while at < end:
+    window = size * 2 + 32
+    while True:
         stop = min(end, at + window)
         chunks = splitter.chunk_indices(_encodable(text[at:stop]))
-        if stop < end and len(chunks) <= 1:
-            window *= 2  # one cluster longer than the window
-            continue
-        for offset, chunk in chunks if stop == end else chunks[:-1]:
-            first = at + offset
-            bare = chunk.rstrip()
-            if bare.strip():
-                yield first + len(bare) - len(bare.lstrip()), first + len(bare)
+        if len(chunks) > 1:
+            return at + chunks[1][0]
         if stop == end:
-            return
-        at += chunks[-1][0]
-        window = size * 4 + 32
+            return end
+        window *= 2  # one cluster longer than the window
 
 
 def _encodable(text: str) -> str:
