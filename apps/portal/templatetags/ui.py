@@ -67,15 +67,15 @@ def _draw(context: Context, name: str, parameters: dict[str, Any]) -> SafeString
 
 
 @register.simple_tag(takes_context=True)
-def ui(context: Context, name: str, **parameters: Any) -> SafeString:
-    """The component `name` drawn with nothing but these parameters."""
-    return _draw(context, name, parameters)
+def ui(context: Context, component: str, /, **parameters: Any) -> SafeString:
+    """The named component drawn with nothing but these parameters."""
+    return _draw(context, component, parameters)
 
 
 @register.simple_block_tag(takes_context=True)
-def uiblock(context: Context, content: str, name: str, **parameters: Any) -> SafeString:
-    """The component `name` around the markup between the tags, which it receives as `slot`."""
-    return _draw(context, name, {**parameters, "slot": conditional_escape(content)})
+def uiblock(context: Context, content: str, component: str, /, **parameters: Any) -> SafeString:
+    """The named component around the markup between the tags, which it receives as `slot`."""
+    return _draw(context, component, {**parameters, "slot": conditional_escape(content)})
 
 
 @register.simple_tag(takes_context=True)
