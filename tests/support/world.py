@@ -54,13 +54,20 @@ class ApiClient(Client):
     """Sends JSON; credentials are headers, so that no cookie is involved."""
 
     def __init__(self, credentials: dict[str, str] | None = None, **defaults: Any) -> None:
-        super().__init__(enforce_csrf_checks=True, headers={**(credentials or {}), **defaults})
-
-    def generic(self, method: str, path: str, data: Any = "", content_type: str = "application/json", *args: Any, **kwargs: Any) -> Any:
-        return super().generic(method, path, data, content_type, *args, **kwargs)
+        self.credentials = {**(credentials or {}), **defaults}
+        super().__init__(enforce_csrf_checks=True, headers=self.credentials)
 
     def post(self, path: str, data: Any = None, content_type: str = "application/json", **extra: Any) -> Any:
         return super().post(path, {} if data is None else data, content_type, **extra)
+
+    def put(self, path: str, data: Any = None, content_type: str = "application/json", **extra: Any) -> Any:
+        return super().put(path, {} if data is None else data, content_type, **extra)
+
+    def patch(self, path: str, data: Any = None, content_type: str = "application/json", **extra: Any) -> Any:
+        return super().patch(path, {} if data is None else data, content_type, **extra)
+
+    def delete(self, path: str, data: Any = None, content_type: str = "application/json", **extra: Any) -> Any:
+        return super().delete(path, "" if data is None else data, content_type, **extra)
 
 
 class SessionClient(Client):
