@@ -15,7 +15,7 @@ from apps.knowledge.api.serializers.tags import TagOut
 from apps.knowledge.models import Document, MoveRun
 
 
-class JsonObject(serializers.Field[Any, Any, Any, Any]):
+class JsonObject(serializers.JSONField):
     """A JSON object in a part of a multipart form."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"not_json": _("This is not a JSON object.")}
@@ -29,9 +29,6 @@ class JsonObject(serializers.Field[Any, Any, Any, Any]):
             self.fail("not_json")
         if not isinstance(value, dict):
             self.fail("not_json")
-        return value
-
-    def to_representation(self, value: Any) -> Any:
         return value
 
 
@@ -235,7 +232,7 @@ class DocumentOut(serializers.Serializer[Document]):
     def get_file_path(self, document: Document) -> str:
         return f"local://{document.storage_path}" if document.storage_path else ""
 
-    def get_last_faq_import_result(self, document: Document) -> None:
+    def get_last_faq_import_result(self, document: Document) -> dict[str, Any] | None:
         return None
 
     def get_knowledge_base_name(self, document: Document) -> str:
@@ -248,7 +245,7 @@ class BatchDocumentOut(DocumentOut):
     last_activity_at = serializers.DateTimeField(required=False)
     stall_state = serializers.CharField(required=False, help_text="queued or stalled")
 
-    def get_tags(self, document: Document) -> None:
+    def get_tags(self, document: Document) -> list[dict[str, Any]] | None:
         return None
 
     def to_representation(self, document: Document) -> dict[str, Any]:
