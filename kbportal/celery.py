@@ -3,9 +3,15 @@
 import os
 
 from celery import Celery
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbportal.settings")
 
 app = Celery("kbportal")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks(["apps.common.jobs", "apps.retrieval", "apps.ingestion"])
+
+
+@setup_logging.connect
+def _keep_django_logging(**_options: object) -> None:
+    """A listener keeps Celery from replacing levels and handlers: its processes log as every other one does."""

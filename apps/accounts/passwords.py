@@ -7,11 +7,13 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
+from apps.common.errors import InvalidInput
+
 MIN_LENGTH, MAX_LENGTH = 8, 32
 
 
 class PasswordPolicy:
-    """Used by forms through AUTH_PASSWORD_VALIDATORS and by services through `validate_password`."""
+    """Forms use it through AUTH_PASSWORD_VALIDATORS (beside Django's own rules), services through `require_good_password`."""
 
     def validate(self, password: str, user: Any = None) -> None:
         if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
@@ -21,3 +23,11 @@ class PasswordPolicy:
 
     def get_help_text(self) -> str:
         return _("8 to 32 characters, with at least one letter and one digit.")
+
+
+def require_good_password(password: str, *, field: str) -> None:
+    """Return when the rule is kept. Raises: InvalidInput(password_policy) naming `field`."""
+    try:
+        PasswordPolicy().validate(password)
+    except ValidationError as fault:
+        raise InvalidInput(fault.messages[0], code="password_policy", field=field, api_details="password_policy") from None

@@ -31,7 +31,8 @@ def issue(user: User, kind: str, *, tenant_id: int | None = None) -> str:
 
 
 def issue_pair(user: User, *, tenant_id: int | None = None) -> tuple[str, str]:
-    """(access token, refresh token)."""
+    """(access token, refresh token). Rows that expired long ago go, so that the table does not grow for ever."""
+    AccessToken.objects.filter(user=user, expires_at__lt=timezone.now() - LIFE[AccessToken.Kind.REFRESH]).delete()
     return issue(user, AccessToken.Kind.ACCESS, tenant_id=tenant_id), issue(user, AccessToken.Kind.REFRESH)
 
 
@@ -40,15 +41,10 @@ def read(token: str, kind: str) -> tuple[User, dict[str, Any]]:
 
     Raises: Unauthenticated(code invalid_token) when it is malformed, expired, revoked, of the other kind, or its person is disabled.
     """
-    refused = Unauthenticated(_("Your sign-in has expired. Sign in again."), code="invalid_token")
-    try:
-        claims = jwt.decode(token, settings.SECRET_KEY, algorithms=[ALGORITHM], options={"require": ["exp", "jti"]})
-        jti = uuid.UUID(claims["jti"])
-    except (jwt.InvalidTokenError, ValueError):
-        raise refused from None
-    row = AccessToken.objects.select_related("user").filter(id=jti, kind=kind, revoked_at__isnull=True).first()
+    claims = _claims(token)
+    row = AccessToken.objects.select_related("user").filter(id=claims["jti"], kind=kind, revoked_at__isnull=True).first()
     if row is None or claims.get("type") != kind or row.expires_at <= timezone.now() or not row.user.is_active:
-        raise refused
+        raise _refused()
     return row.user, claims
 
 
@@ -61,10 +57,42 @@ def rotate(refresh: str, *, tenant_id: int | None = None) -> tuple[User, str, st
         user, claims = read(refresh, AccessToken.Kind.REFRESH)
         revoked = AccessToken.objects.filter(id=claims["jti"], revoked_at__isnull=True).update(revoked_at=timezone.now())
         if not revoked:  # two requests raced with the same token
-            raise Unauthenticated(_("Your sign-in has expired. Sign in again."), code="invalid_token")
+            raise _refused()
         return user, *issue_pair(user, tenant_id=tenant_id)
 
 
 def revoke_all(user: User) -> int:
     """Revoke every live token of a person (sign-out, password change); how many there were."""
     return AccessToken.objects.filter(user=user, revoked_at__isnull=True).update(revoked_at=timezone.now())
+
+
+def revoke_one(token: str, *, user_id: uuid.UUID | None) -> None:
+    """Revoke one token of that person; a token that is not theirs or not ours is left alone."""
+    try:
+        jti = uuid.UUID(_claims(token, verify_expiry=False)["jti"])
+    except Unauthenticated:
+        return
+    AccessToken.objects.filter(id=jti, user_id=user_id, revoked_at__isnull=True).update(revoked_at=timezone.now())
+
+
+def owner_of(token: str) -> User:
+    """The person a token was issued to, expired or revoked as it may be. Raises: Unauthenticated when it was not signed here."""
+    row = AccessToken.objects.select_related("user").filter(id=_claims(token, verify_expiry=False)["jti"]).first()
+    if row is None:
+        raise _refused()
+    return row.user
+
+
+def _refused() -> Unauthenticated:
+    return Unauthenticated(_("Your sign-in has expired. Sign in again."), code="invalid_token")
+
+
+def _claims(token: str, *, verify_expiry: bool = True) -> dict[str, Any]:
+    """What a token signed here says. Raises: Unauthenticated."""
+    options: Any = {"require": ["exp", "jti"], "verify_exp": verify_expiry}
+    try:
+        claims: dict[str, Any] = jwt.decode(token, settings.SECRET_KEY, algorithms=[ALGORITHM], options=options)
+        uuid.UUID(claims["jti"])
+    except (jwt.InvalidTokenError, ValueError, TypeError, AttributeError):
+        raise _refused() from None
+    return claims

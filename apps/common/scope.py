@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 
@@ -94,7 +94,7 @@ class SpaceOwned(models.Model):
 
     space = models.ForeignKey("spaces.Space", on_delete=models.CASCADE, related_name="+", db_index=False)
 
-    objects = ScopedManager()
+    objects: ClassVar[Any] = ScopedManager()
 
     class Meta:
         abstract = True

@@ -14,6 +14,11 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def clean_line(raw: str) -> str:
+    """One line of text as people mean it: NFC, no control or bidi-override characters, single spaces, trimmed."""
+    return " ".join(_CONTROL.sub(" ", unicodedata.normalize("NFC", raw)).split())
+
+
 def display_name(raw: str, *, fallback: str = "document", max_bytes: int = 255) -> str:
     """A file name safe to show and store: last path part, NFC, no control or bidi-override characters, at most `max_bytes` of UTF-8.
 
@@ -33,7 +38,7 @@ def display_name(raw: str, *, fallback: str = "document", max_bytes: int = 255) 
 
 
 def folder_path(raw: str) -> str:
-    """A folder path in the contract's form (contract knowledge 5.1): segments trimmed, '.' and '..' dropped, 128 bytes each, 16 deep, 1024 in all."""
+    """A folder path in contract form (knowledge 5.1): segments trimmed, '.' and '..' dropped, 128 bytes each, 16 deep, 1024 in all."""
     parts: list[str] = []
     for part in raw.replace("\\", "/").split("/"):
         part = _CONTROL.sub("", unicodedata.normalize("NFC", part)).strip().rstrip(". ").strip()

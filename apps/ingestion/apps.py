@@ -6,4 +6,4 @@ class IngestionConfig(AppConfig):
     label = "ingestion"
 
     def ready(self) -> None:
-        from apps.ingestion import listeners, policies  # noqa: F401
+        from apps.ingestion import inspection, jobs, listeners, policies, startup  # noqa: F401

@@ -1,1 +1,55 @@
-"""What this context does about the news of lower ones."""
+"""The index follows the database: after commit, synchronously; what fails here is found by `reconcile`."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Callable
+from functools import partial
+
+from django.db import transaction
+
+from apps.common.events import listen
+from apps.common.scope import space_scope
+from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.retrieval import services
+from apps.retrieval.engine import engine
+
+log = logging.getLogger(__name__)
+
+
+def _after_commit(space_id: int, change: Callable[[], None]) -> None:
+    def run() -> None:
+        try:
+            with space_scope(space_id, "index follows a change"):
+                change()
+        except (sqlite3.Error, OSError):
+            log.exception("the index could not follow a change in space %s; reconcile will repair it", space_id)
+
+    transaction.on_commit(run, robust=True)
+
+
+@listen(DocumentsDeleted)
+def _documents_deleted(event: DocumentsDeleted) -> None:
+    _after_commit(event.space_id, lambda: engine().delete(event.space_id, doc_ids=event.document_ids))
+
+
+@listen(BaseDeleted)
+def _base_deleted(event: BaseDeleted) -> None:
+    _after_commit(event.space_id, lambda: engine().delete(event.space_id, kb_ids=[event.kb_id]))
+
+
+@listen(DocumentsRefiled)
+def _documents_refiled(event: DocumentsRefiled) -> None:
+    _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
+
+
+@listen(ChunksChanged)
+def _chunks_changed(event: ChunksChanged) -> None:
+    _after_commit(event.space_id, partial(services.index_edited, event.space_id, event.document_id))
+
+
+@listen(DocumentStored)
+def _document_stored(event: DocumentStored) -> None:
+    """A document parsed anew leaves the index until its new passages are there."""
+    _after_commit(event.space_id, partial(services.index_documents, event.space_id, [event.document_id]))

@@ -24,3 +24,14 @@ class PassageVector(SpaceOwned):
 
     def __str__(self) -> str:
         return f"{self.vector_space} {self.content_hash[:12]}"
+
+
+class BaseIndex(SpaceOwned):
+    """Which vectors serve a base: while another model's are being made, the old ones go on answering."""
+
+    kb = models.OneToOneField("knowledge.KnowledgeBase", on_delete=models.CASCADE, related_name="index_state")
+    vector_space = models.CharField(max_length=160, blank=True)
+    updated_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"base {self.kb_id} served by {self.vector_space or 'words'}"

@@ -13,14 +13,15 @@ from django.utils.translation import gettext_lazy as _
 from apps.common.actor import Actor, Role
 from apps.common.errors import Forbidden, InvalidInput, Unauthenticated
 from apps.common.scope import unscoped
-from apps.spaces.models import ApiKey, Membership, Space
+from apps.spaces.models import ApiKey, Invitation, Membership, Space
 
 ROLES = {Membership.Role.ADMIN: Role.ADMIN, Membership.Role.MEMBER: Role.MEMBER}
 LAST_USED_STEP = timedelta(minutes=1)
 
 
-def key_hash(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+def token_hash(token: str) -> str:
+    """What is stored of API keys and invitation tokens."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def actor_of_key(key: str) -> Actor:
@@ -30,8 +31,8 @@ def actor_of_key(key: str) -> Actor:
     """
     now = timezone.now()
     with unscoped("an API key is looked up before its space is known"):
-        row = ApiKey.objects.select_related("space").filter(token_hash=key_hash(key)).first()
-        if row is None or row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
+        row = ApiKey.objects.select_related("space", "created_by").filter(token_hash=token_hash(key)).first()
+        if row is None or not row.is_live(now) or (row.created_by is not None and not row.created_by.is_active):
             raise Unauthenticated(_("This API key is not valid."), code="invalid_key")
         if row.space.deleted_at is not None:
             raise Unauthenticated(_("The space of this API key is gone."), code="invalid_workspace")
@@ -69,7 +70,7 @@ def personal_space_of(actor: Actor) -> tuple[Actor, Space]:
     if actor.kind == "key":
         if actor.space_kind != Space.Kind.PERSONAL:
             raise Forbidden(_("This API key belongs to an organization; use its /v1/tenants/ address."), code="personal_only")
-        return actor, Space.objects.get(pk=actor.space_id)
+        return actor, Space.objects.get(pk=actor.space_id)  # type: ignore[misc]
     membership = _memberships(actor).filter(space__kind=Space.Kind.PERSONAL).first()
     if membership is None:
         raise InvalidInput(code="space_required")
@@ -79,7 +80,7 @@ def personal_space_of(actor: Actor) -> tuple[Actor, Space]:
 def find_default_space(actor: Actor, claimed: int, user: Any) -> tuple[Actor, Space | None]:
     """Where an actor is when nothing says otherwise: the token's tenant, the last one used, the personal space, the first joined."""
     if actor.kind == "key":
-        return actor, Space.objects.get(pk=actor.space_id)
+        return actor, Space.objects.get(pk=actor.space_id)  # type: ignore[misc]
     found = {m.space_id: m for m in _memberships(actor).order_by("joined_at")}
     if claimed and claimed not in found:
         raise Forbidden(_("You are no longer a member of this space."), code="not_a_member")
@@ -91,8 +92,23 @@ def find_default_space(actor: Actor, claimed: int, user: Any) -> tuple[Actor, Sp
     return _entered(actor, chosen) if chosen else (actor, None)
 
 
+def invitation_of_token(token: str) -> Invitation | None:
+    """The invitation a token names, whatever became of it; its space comes along."""
+    with unscoped("an invitation is looked up before its space is known"):
+        return Invitation.objects.select_related("space", "invited_by").filter(token_hash=token_hash(token)).first()
+
+
+def invitations_to(email: str) -> list[Invitation]:
+    """Open invitations sent to an address, of every live space; newest first."""
+    with unscoped("a person's invitations come from spaces they are not in yet"):
+        rows = Invitation.objects.select_related("space", "invited_by").filter(
+            email=email, is_link=False, status=Invitation.Status.PENDING, expires_at__gt=timezone.now(), space__deleted_at__isnull=True
+        )
+        return list(rows.order_by("-pk"))
+
+
 def _memberships(actor: Actor) -> Any:
-    return Membership.objects.select_related("space").filter(user_id=actor.user_id, space__deleted_at__isnull=True)
+    return Membership.objects.select_related("space").filter(user_id=actor.user_id, space__deleted_at__isnull=True)  # type: ignore[misc]
 
 
 def _entered(actor: Actor, membership: Membership) -> tuple[Actor, Space]:

@@ -8,8 +8,8 @@ from typing import Any
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
-from apps.accounts.models import AccessToken
-from apps.accounts.tokens import read
+from apps.accounts.selectors import user_of_bearer
+from apps.accounts.services import preferences_update
 from apps.common import context
 from apps.common.actor import Actor
 from apps.common.errors import DomainError, Forbidden, InvalidInput, NotFound, Unauthenticated
@@ -23,7 +23,8 @@ Get = Callable[[HttpRequest], HttpResponse]
 class ActorMiddleware:
     """Order of credentials as the contract has it (platform 1.3): bearer, then API key; a browser session when neither is sent.
 
-    Wrong credentials do not fail here: `request.actor_error` keeps the reason, and routes that need someone raise it.
+    Wrong credentials do not fail here: `request.actor_error` keeps the reason, and routes that need someone raise it. A person who may
+    not enter the space they named stays a person without a space, for the few routes that need none.
     """
 
     def __init__(self, get_response: Get) -> None:
@@ -42,10 +43,9 @@ class ActorMiddleware:
     def process_view(self, request: Any, view: Any, args: Any, kwargs: dict[str, Any]) -> None:
         """Runs when the route is known: the space may stand in its path."""
         try:
-            actor, tenant_claim = self._identify(request)
-            if actor.signed_in:
-                actor, request.space = self._enter(request, actor, kwargs, tenant_claim)
-            request.actor = actor
+            request.actor, tenant_claim = self._identify(request)
+            if request.actor.signed_in:
+                request.actor, request.space = self._enter(request, request.actor, kwargs, tenant_claim)
         except DomainError as error:
             request.actor_error = error
         actor = request.actor
@@ -62,7 +62,7 @@ class ActorMiddleware:
         key = request.headers.get("X-API-Key", "")
         if scheme.lower() == "bearer" and bearer:
             try:
-                user, claims = read(bearer.strip(), AccessToken.Kind.ACCESS)
+                user, claims = user_of_bearer(token=bearer.strip())
             except Unauthenticated:
                 request.user = AnonymousUser()  # SECURITY: a bad token never falls back to the cookie beside it
                 if not key:
@@ -92,6 +92,8 @@ class ActorMiddleware:
                 if "space_id" in kwargs:  # a page: a foreign space looks like one that is not there
                     raise NotFound() from error
                 raise
+            if "space_id" in kwargs and actor.from_session and request.user.last_space_id != space.pk:
+                preferences_update(actor=entered, last_space_id=space.pk)
             if request.path.startswith("/v1/tenants/") and space.kind != space.Kind.ORGANIZATION:
                 raise Forbidden(code="personal_only")
             return entered, space

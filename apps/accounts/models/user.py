@@ -7,21 +7,25 @@ from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
+from django.db.models.functions import Lower
 from django.utils.translation import gettext_lazy as _
+
+from apps.common.actor import Actor
 
 
 class UserManager(BaseUserManager["User"]):
-    """Makes accounts for `createsuperuser` and tests; the portal itself goes through `accounts.services`."""
+    """Makes accounts for `createsuperuser` and tests by the one way there is, `accounts.services.user_register`."""
 
     def create_user(self, email: str, password: str | None = None, **extra: Any) -> User:
-        user = self.model(email=self.normalize_email(email).lower(), **extra)
-        user.username = user.username or email.split("@")[0][:50]
-        user.set_password(password)
-        user.save()
-        return user
+        from apps.accounts.services import user_register
+
+        return user_register(actor=Actor(kind="system", reason="create_user"), email=email, password=password, **extra)
 
     def create_superuser(self, email: str, password: str | None = None, **extra: Any) -> User:
-        return self.create_user(email, password, is_staff=True, is_superuser=True, **extra)
+        return self.create_user(email, password, is_moderator=True, **extra)
+
+    def get_by_natural_key(self, username: str | None) -> User:
+        return self.get(email=(username or "").lower())
 
 
 class User(AbstractBaseUser, PermissionsMixin):
@@ -49,5 +53,13 @@ class User(AbstractBaseUser, PermissionsMixin):
     EMAIL_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(Lower("username"), name="accounts_user_name_once")]
+
     def __str__(self) -> str:
         return self.email
+
+    @property
+    def initials(self) -> str:
+        """One character for the avatar."""
+        return self.username[:1].upper()

@@ -52,6 +52,12 @@ BARE: dict[str, tuple[int, str]] = {
     "people_only": (403, "Forbidden: API keys cannot access this endpoint"),
 }
 
+#: code -> (status, body): refusals whose route writes a body of its own (contract platform 1.5, sign-in)
+OWN: dict[str, tuple[int, dict[str, Any]]] = {
+    "wrong_credentials": (401, {"success": False, "message": "Invalid email or password", "memberships": None}),
+    "account_disabled": (401, {"success": False, "message": "Account is disabled", "memberships": None}),
+}
+
 #: code -> the string code the proxied families add (contract knowledge 2)
 PROXY_CODES = {
     "role_too_low": "KNOWLEDGE_MANAGE_REQUIRED",
@@ -71,6 +77,8 @@ def status_of(error: errors.DomainError) -> tuple[int, int]:
     """(HTTP status, integer code) of an expected error. Raises: LookupError when its class is not in the table."""
     if error.code in BARE:
         return BARE[error.code][0], 0
+    if error.code in OWN:
+        return OWN[error.code][0], 0
     for kind in type(error).__mro__:
         if kind in TABLE:
             status, code = TABLE[kind]
@@ -88,12 +96,15 @@ def body_of(error: errors.DomainError, *, proxied: bool = False) -> dict[str, An
         if proxied and error.code in PROXY_CODES:
             body["code"] = PROXY_CODES[error.code]
         return body
+    if error.code in OWN:
+        return dict(OWN[error.code][1])
     _status, code = status_of(error)
-    details: Any = {k: v for k, v in error.details.items() if k not in ("http_status", "api_code")}
+    details: Any = {k: v for k, v in error.details.items() if k not in ("http_status", "api_code", "api_details")}
     if error.field:
         details["field"] = error.field
     if details or error.code not in (type(error).code,):
         details["reason"] = error.code
+    details = error.details.get("api_details", details)  # where the contract gives `details` a form of its own
     body = {"success": False, "error": {"code": code, "message": str(error), "details": details or None}}
     if proxied:
         body["code"] = PROXY_CODES.get(error.code, error.code.upper())
@@ -115,7 +126,7 @@ def _domain(error: Exception) -> errors.DomainError | None:
             _("Send this as application/json or multipart/form-data."), code="unsupported_media_type", http_status=415, api_code=1000
         )
     if isinstance(error, drf.Throttled):
-        return errors.RateLimited(_("Too many requests. Try again in a moment."), retry_after_s=int(error.wait or 1))
+        return errors.RateLimited(_("Too many requests. Try again in a moment."), retry_after_s=int(getattr(error, "wait", None) or 1))
     if isinstance(error, (drf.NotAuthenticated, drf.AuthenticationFailed)):
         return errors.Unauthenticated(code="missing_authentication")
     if isinstance(error, (PermissionDenied, drf.PermissionDenied)):

@@ -63,7 +63,7 @@ class OperationSchema(AutoSchema):  # type: ignore[misc]
     def get_summary(self) -> str | None:
         return self._op.summary if self._op else super().get_summary()
 
-    def get_description(self) -> str:
+    def get_description(self) -> str:  # type: ignore[override]
         op = self._op
         if op is None:
             return super().get_description()

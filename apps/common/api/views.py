@@ -50,6 +50,7 @@ class ApiView(APIView):
     """
 
     operations: ClassVar[Mapping[str, Op]] = {}
+    render_context: Mapping[str, Any] = {}  # a handler may set more of what its serializer reads
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -64,7 +65,12 @@ class ApiView(APIView):
 
     @property
     def op(self) -> Op:
-        return self.operations[self.request.method or "GET"]
+        return self.operations[self._method]
+
+    @property
+    def _method(self) -> str:
+        """DRF answers HEAD with the GET handler: the same action must be allowed for it."""
+        return "GET" if self.request.method == "HEAD" else self.request.method or "GET"
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("tenant_id", None)  # the proxied organization family: ActorMiddleware has entered that space already
@@ -72,10 +78,10 @@ class ApiView(APIView):
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if request.method not in self.operations:
+        if self._method not in self.operations:
             return  # 405 comes from DRF
         if not rule_for(self.op.action).public:
-            if error := door_error(request):
+            if error := door_error(request, needs_space=rule_for(self.op.action).needs is not None):
                 raise error
             authorize(self.actor, self.op.action)
 
@@ -102,7 +108,7 @@ class ApiView(APIView):
     def render(self, value: Any, **extra: Any) -> Response:
         """Answer `value` through the operation's serializer in the operation's envelope; `extra` goes beside `data`."""
         op = self.op
-        context = {"request": self.request, "actor": self.actor}
+        context = {"request": self.request, "actor": self.actor, **self.render_context}
         if op.shape == "message":
             return Response({"success": True, **extra}, status=op.status)
         data = value

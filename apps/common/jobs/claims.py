@@ -101,6 +101,17 @@ class Claim:
                 rung_at=None,
             )
 
+    def give_way(self) -> None:
+        """Put the row back at the end of the line: others wait, and what was done so far is kept."""
+        with unscoped("a held run gives way"):
+            self.rows().update(state=RunState.QUEUED, claim_token=None, lease_until=None, rung_at=None)
+
+
+def others_wait(claim: Claim) -> bool:
+    """Whether another space waits for this kind of work."""
+    with unscoped("does another space wait"):
+        return bool(runnable(claim.kind).exclude(space_id=claim.run.space_id).exists())
+
 
 def runnable(kind: JobKind) -> Any:
     """Rows of a kind that may be claimed now: queued and due, or running with an expired lease."""
@@ -183,6 +194,28 @@ def _end_poisoned(kind: JobKind, run: Run) -> None:
     if ended:
         run.refresh_from_db()
         kind.on_end(run)
+
+
+def release_dead(kind: JobKind) -> int:
+    """Expire the leases of workers of this machine whose process is gone, so that a restart need not wait for them; how many."""
+    host = WORKER_NAME.rpartition(":")[0]
+    released = 0
+    with unscoped("leases of dead workers of this machine"):
+        held = kind.model.objects.filter(kind=kind.name, state=RunState.RUNNING, worker__startswith=f"{host}:")
+        for worker in set(held.values_list("worker", flat=True)):
+            if not _alive(int(worker.rpartition(":")[2])):
+                released += held.filter(worker=worker).update(lease_until=timezone.now() - timedelta(seconds=1))
+    return released
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class Heartbeats:

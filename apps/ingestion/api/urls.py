@@ -1,8 +1,18 @@
-"""Routes of this context: `upstream` under /api/v1/, `proxied` under both knowledge families."""
+"""Routes of processing."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-upstream: list[URLPattern] = []
-proxied: list[URLPattern] = []
+from apps.ingestion.api.views import ChunkerPreviewView, StagesView
+
+upstream: list[URLPattern] = [
+    path("knowledge/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("knowledge/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
+]
+proxied: list[URLPattern] = [
+    path("documents/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("documents/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
+]

@@ -45,7 +45,7 @@ class KnowledgeBase(SpaceOwned):
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True)
 
-    objects = scoped_manager(KnowledgeBaseQuerySet)
+    objects: ClassVar[Any] = scoped_manager(KnowledgeBaseQuerySet)
 
     class Meta:
         indexes: ClassVar = [models.Index(fields=["space", "deleted_at", "-created_at"], name="knowledge_kb_list")]

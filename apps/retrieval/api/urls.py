@@ -1,8 +1,16 @@
-"""Routes of this context: `upstream` under /api/v1/, `proxied` under both knowledge families."""
+"""Routes of search."""
 
 from __future__ import annotations
 
-from django.urls import URLPattern
+from django.urls import URLPattern, path
 
-upstream: list[URLPattern] = []
-proxied: list[URLPattern] = []
+from apps.retrieval.api.views import HybridSearchView, KnowledgeSearchView
+
+upstream: list[URLPattern] = [
+    path("knowledge-bases/<uuid:kb_id>/hybrid-search", HybridSearchView.as_view(), name="hybrid-search"),
+    path("knowledge-search", KnowledgeSearchView.as_view(), name="knowledge-search"),
+]
+proxied: list[URLPattern] = [
+    path("bases/<uuid:kb_id>/hybrid-search", HybridSearchView.as_view(), name="hybrid-search"),
+    path("knowledge-search", KnowledgeSearchView.as_view(), name="knowledge-search"),
+]

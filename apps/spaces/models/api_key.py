@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
@@ -33,3 +34,6 @@ class ApiKey(SpaceOwned):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.hint}…)"
+
+    def is_live(self, now: datetime) -> bool:
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import ClassVar
 
 from django.conf import settings
@@ -38,3 +39,10 @@ class Invitation(SpaceOwned):
 
     def __str__(self) -> str:
         return f"invitation {self.pk} to space {self.space_id}"
+
+    def is_open(self, now: datetime) -> bool:
+        return self.status == self.Status.PENDING and self.expires_at > now
+
+    def status_at(self, now: datetime) -> str:
+        """The stored status, or `expired` when it is pending no longer."""
+        return self.Status.EXPIRED if self.status == self.Status.PENDING and self.expires_at <= now else self.status

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Space(models.Model):
-    """A tenant. A personal space is made with its owner's account and has exactly one member."""
+    """A tenant. A personal space is made with its owner's account and has exactly one member. `owner`: who made it."""
 
     class Kind(models.TextChoices):
         PERSONAL = "personal", _("Personal space")
@@ -31,6 +31,15 @@ class Space(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def space_id(self) -> int:
+        """For `authorize`: a space is in itself."""
+        return self.pk
+
+    @property
+    def is_personal(self) -> bool:
+        return self.kind == self.Kind.PERSONAL
 
 
 class Membership(models.Model):

@@ -1,0 +1,14 @@
+"""What others may hear about people."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class UserRegistered:
+    """An account was made, whatever the way in; heard in the same transaction."""
+
+    user_id: uuid.UUID
+    username: str

@@ -1,0 +1,83 @@
+"""Routes about processing: the trace of a document and the chunking preview."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.response import Response
+
+from apps.common.api.views import ApiView, ObjectField, Op
+from apps.common.errors import InvalidInput, PayloadTooLarge, Unavailable
+from apps.ingestion.chunking.service import preview
+from apps.ingestion.selectors import document_trace
+from apps.knowledge.selectors import document_get
+
+
+class AttemptQuery(serializers.Serializer[Any]):
+    """`attempt`: which one; missing, zero or unreadable means the latest."""
+
+    attempt = serializers.CharField(required=False, default="")
+
+
+class TraceOut(serializers.Serializer[Any]):
+    """Contract knowledge 4.18; `trace` is a node with `children`."""
+
+    knowledge_id = serializers.UUIDField()
+    attempt = serializers.IntegerField()
+    latest_attempt = serializers.IntegerField()
+    current_attempt = serializers.IntegerField()
+    parse_status = serializers.CharField()
+    current_stage = serializers.CharField(allow_blank=True)
+    trace = serializers.JSONField()
+    last_error = serializers.JSONField(required=False)
+    last_activity_at = serializers.DateTimeField(required=False)
+    stall_state = serializers.CharField(required=False)
+
+
+class StagesView(ApiView):
+    operations = {
+        "GET": Op("run.read", summary="What happened to a document, stage by stage", query=AttemptQuery, reply=TraceOut, tags=["documents"])
+    }
+
+    def get(self, request: Any, document_id: uuid.UUID) -> Response:
+        raw = self.asked()["attempt"]
+        document = document_get(actor=self.actor, document_id=document_id)
+        return self.render(document_trace(actor=self.actor, document=document, attempt=int(raw) if raw.isdecimal() else None))
+
+
+class PreviewIn(serializers.Serializer[Any]):
+    """Contract knowledge 11."""
+
+    text = serializers.CharField(trim_whitespace=False, allow_blank=True, required=False, default="")
+    chunking_config = ObjectField(required=False, default=dict)
+
+
+class ChunkerPreviewView(ApiView):
+    """Its errors have a shape of their own: `{success: false, error: text}` (contract knowledge 11)."""
+
+    operations = {
+        "POST": Op(
+            "chunk.preview",
+            summary="Cut a text into passages without storing anything, with the reason for the way it was cut",
+            body=PreviewIn,
+            reply=None,
+            errors=(400, 401, 413, 504),
+            examples={
+                "a heading and a paragraph": {"text": "# Sensor\n\nCalibrate every quarter.", "chunking_config": {"chunk_size": 400}}
+            },
+            tags=["chunks"],
+        )
+    }
+
+    def post(self, request: Any) -> Response:
+        try:
+            body = self.read()
+            return self.render(preview(body["text"], body["chunking_config"]))
+        except PayloadTooLarge as error:
+            return Response({"success": False, "error": str(error), "limit": error.details.get("limit", 65536)}, status=413)
+        except InvalidInput as error:
+            return Response({"success": False, "error": str(error)}, status=400)
+        except Unavailable as error:
+            return Response({"success": False, "error": str(error)}, status=504)

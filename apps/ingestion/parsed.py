@@ -1,0 +1,48 @@
+"""What a parser made of a document, kept beside its original so that readers and citations can point into it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
+
+from apps.ingestion.plugins.protocol import Block, ParsedDocument
+from apps.knowledge.models import Document
+
+
+def parsed_key(document: Document, run_id: int) -> str:
+    """Storage key of one pass's parsed text; each pass writes its own, so a lost hold never overwrites a good one."""
+    return f"{document.space_id}/{document.kb.uid}/{document.uid}/parsed/{run_id}.json.gz"
+
+
+def _block(block: Block) -> dict[str, Any]:
+    made: dict[str, Any] = {"kind": block.kind, "start": block.start, "end": block.end, "position": block.position.as_dict()}
+    if block.level:
+        made["level"] = block.level
+    return made
+
+
+def write_parsed(key: str, parsed: ParsedDocument) -> None:
+    """Store text and blocks under `key`."""
+    body = {
+        "text": parsed.text,
+        "title": parsed.title,
+        "parser": parsed.parser,
+        "counts": parsed.counts,
+        "blocks": [_block(block) for block in parsed.blocks],
+    }
+    if default_storage.exists(key):  # a take-over of the same run: same key, replaced
+        default_storage.delete(key)
+    default_storage.save(key, ContentFile(gzip.compress(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 5)))
+
+
+def read_parsed(document: Document) -> dict[str, Any] | None:
+    """`{text, title, parser, counts, blocks}` of the current parse, or None when there is none."""
+    if not document.parsed_path or not default_storage.exists(document.parsed_path):
+        return None
+    with default_storage.open(document.parsed_path) as stored:
+        loaded: dict[str, Any] = json.loads(gzip.decompress(stored.read()))
+    return loaded

@@ -1,0 +1,303 @@
+"""The one retrieval function: REST, pages, the retrieval test and, later, answers and tools all call `search`."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.actor import Actor
+from apps.common.errors import DomainError, InvalidInput, NotFound, TransientError
+from apps.common.policy import authorize
+from apps.knowledge.models import Chunk, Document, KnowledgeBase, Tag
+from apps.llm.services import embedder
+from apps.retrieval import explain
+from apps.retrieval.engine import engine
+from apps.retrieval.models import BaseIndex
+from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector, folder_key
+
+log = logging.getLogger(__name__)
+
+MAX_QUERY_CHARS = 4000
+Mode = Literal["hybrid", "text", "vector"]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where to look: bases (None: every base the actor may read), and within them documents, tags, folders."""
+
+    kb_uids: tuple[uuid.UUID, ...] | None = None
+    document_uids: tuple[uuid.UUID, ...] | None = None
+    tag_uids: tuple[uuid.UUID, ...] | None = None
+    folder_path: str | None = None
+    folder_recursive: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """`limit`: hits wanted. Thresholds are raw leg scores. `weights` and `fusion` override what the bases say."""
+
+    limit: int = 10
+    mode: Mode = "hybrid"
+    vector_threshold: float = 0.0
+    keyword_threshold: float = 0.0
+    weights: tuple[float, float] | None = None
+    candidates: int = 50
+    vector: tuple[float, ...] | None = None  # the caller's own embedding of the question
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A hit with its rows, why it is there, and where its words match (spans into `chunk.content`)."""
+
+    chunk: Chunk
+    document: Document
+    score: float
+    exact: bool
+    text_leg: LegHit | None
+    vector_leg: LegHit | None
+    matched_terms: tuple[explain.Term, ...]
+    spans: tuple[tuple[int, int], ...]
+    snippet: explain.Snippet
+
+    @property
+    def match_type(self) -> int:
+        """Contract 8.1: 0 vector, 1 keyword; found by both counts as keyword when the words led."""
+        if self.text_leg is None:
+            return 0
+        return 1 if self.vector_leg is None or self.exact or self.text_leg.rank <= self.vector_leg.rank else 0
+
+
+@dataclass(slots=True)
+class Dropped:
+    """A candidate that is not among the hits, and why (retrieval-test page)."""
+
+    chunk_id: int
+    document_title: str
+    why: str
+    score: float
+    text_rank: int | None
+    vector_rank: int | None
+
+
+@dataclass(slots=True)
+class Results:
+    """Hits best first, what each leg did, and how long it took. Units: milliseconds."""
+
+    query: str
+    hits: list[Passage] = field(default_factory=list)
+    legs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dropped: list[Dropped] = field(default_factory=list)
+    took_ms: float = 0.0
+    bases: int = 0
+
+
+def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = None, explain_dropped: bool = False) -> Results:
+    """The passages that answer `query` best inside `scope`, each saying why it is there.
+
+    Raises: InvalidInput for a blank or overlong query; NotFound for a base that is not there; Forbidden without search.run.
+    A leg that fails is named in `legs` and the other one answers alone. Source: SEARCH "Ranking and fusion", contract knowledge 8.
+    """
+    authorize(actor, "search.run")
+    options = options or Options()
+    started = time.perf_counter()
+    text = " ".join(query.split()) if len(query) <= MAX_QUERY_CHARS else ""
+    if not text and not (options.vector and options.mode == "vector"):
+        message = _("Type what you are looking for.") if len(query) <= MAX_QUERY_CHARS else _("Shorten the question to 4,000 characters.")
+        raise InvalidInput(message, field="query", api_code=1000)
+    bases = _bases(actor, scope)
+    results = Results(query=text, bases=len(bases))
+    request = _restrict(actor, scope, bases, text, options)
+    if request is None:
+        results.took_ms = (time.perf_counter() - started) * 1000
+        return results
+    hits = _run(request, bases, options, results)
+    passages, gone = _load(actor, hits, text)
+    kept = [p for p in passages if _above(p, options)]
+    results.hits = kept[: options.limit]
+    if explain_dropped:
+        results.dropped = [
+            *_explain(kept[options.limit :], "rank"),
+            *_explain([p for p in passages if not _above(p, options)], "threshold"),
+            *gone,
+        ]
+    results.took_ms = (time.perf_counter() - started) * 1000
+    return results
+
+
+def _bases(actor: Actor, scope: Scope) -> list[KnowledgeBase]:
+    rows = KnowledgeBase.objects.visible_to(actor)
+    if scope.kb_uids is None:
+        return list(rows)
+    found = {kb.uid: kb for kb in rows.filter(uid__in=scope.kb_uids)}
+    if missing := [uid for uid in scope.kb_uids if uid not in found]:
+        _listed(actor, missing)
+        raise NotFound(_("Knowledge base not found."), missing=[str(uid) for uid in missing])
+    return list(found.values())
+
+
+def _listed(actor: Actor, missing: Sequence[uuid.UUID]) -> None:
+    """SECURITY: a limited key naming a base of its own space that is not on its list is told so; any other id is simply not found."""
+    if actor.kb_uids is not None:
+        for kb in KnowledgeBase.objects.filter(uid__in=missing, space_id=actor.space_id, deleted_at__isnull=True):
+            authorize(actor, "base.read", kb)
+
+
+def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str, options: Options) -> Query | None:
+    """The engine's query for this scope, or None when nothing can match."""
+    strategies = [kb.indexing_strategy or {} for kb in bases]
+    words_on = any(s.get("keyword_enabled", True) for s in strategies)
+    vectors_on = any(s.get("vector_enabled", True) for s in strategies)
+    mode: Mode = options.mode
+    if mode == "hybrid" and not (words_on and vectors_on):
+        mode = "text" if words_on else "vector"
+    if not bases or (mode == "text" and not words_on) or (mode == "vector" and not vectors_on):
+        return None
+    documents = tags = folders = None
+    kb_ids = [kb.pk for kb in bases]
+    if scope.document_uids is not None:
+        documents = tuple(
+            Document.objects.visible_to(actor).filter(uid__in=scope.document_uids, kb_id__in=kb_ids).values_list("pk", flat=True)
+        )
+    if scope.tag_uids is not None:
+        tags = tuple(Tag.objects.visible_to(actor).filter(uid__in=scope.tag_uids, kb_id__in=kb_ids).values_list("pk", flat=True))
+    if scope.folder_path is not None:
+        folders = _folders(kb_ids, scope.folder_path, recursive=scope.folder_recursive)
+    if documents == () or tags == () or folders == ():
+        return None
+    weights = options.weights or _weights(bases)
+    fusion = next((kb.retrieval_config.get("fusion") for kb in bases if kb.retrieval_config.get("fusion") == "rrf"), "minmax")
+    wanted = max(options.candidates, 2 * options.limit)
+    return Query(
+        tenant_id=actor.space_id or 0,
+        kb_ids=tuple(kb_ids),
+        text=text,
+        tag_ids=tags,
+        folder_ids=folders,
+        doc_ids=documents,
+        mode=mode,
+        k=max(wanted, 50),
+        candidates=max(wanted, 50),
+        weights=weights,
+        fusion=fusion,
+    )
+
+
+def _folders(kb_ids: list[int], path: str, *, recursive: bool) -> tuple[int, ...]:
+    rows = Document.objects.filter(kb_id__in=kb_ids, deleted_at__isnull=True)
+    if not recursive:
+        return (folder_key(path),)
+    paths: Iterable[str] = rows.order_by().values_list("folder_path", flat=True).distinct()
+    return tuple(folder_key(p) for p in paths if not path or p == path or p.startswith(path + "/"))
+
+
+def _weights(bases: list[KnowledgeBase]) -> tuple[float, float]:
+    """What the only base says, else even weights: several bases are ranked together, so one formula holds for all."""
+    configured = bases[0].retrieval_config.get("weights") if len(bases) == 1 else None
+    return (float(configured[0]), float(configured[1])) if configured else (0.5, 0.5)
+
+
+def _run(request: Query, bases: list[KnowledgeBase], options: Options, results: Results) -> list[Hit]:
+    """Run the legs; several vector spaces among the bases cost one vector leg each, ranked into one list by cosine."""
+    if request.mode != "text":
+        request = _with_vector(request, bases, options, results)
+    try:
+        hits = engine().search(request)
+    except sqlite3.Error as error:
+        log.exception("search failed")
+        results.legs["text"] = {"status": "failed", "reason": type(error).__name__}
+        return []
+    if request.mode != "vector":
+        results.legs["text"] = {"status": "ok", "hits": sum(1 for h in hits if h.text_leg)}
+    if request.mode != "text":
+        results.legs["vector"] = {"status": "ok", "hits": sum(1 for h in hits if h.vector_leg), "space": request.vector_space}
+    return hits
+
+
+def _with_vector(request: Query, bases: list[KnowledgeBase], options: Options, results: Results) -> Query:
+    """The query with its embedding, or turned to words alone when there is none; `results.legs` says why."""
+    serving = set(BaseIndex.objects.filter(kb__in=bases).values_list("vector_space", flat=True)) - {""}
+    if options.vector is not None:
+        return _with_own_vector(request, options.vector, serving)
+    model = next((kb.embedding_model_id for kb in bases if kb.embedding_model_id), "")
+    try:
+        made = embedder(model)
+        if made is None:
+            raise InvalidInput(_("No embedding model is configured."))
+        vector: Vector = made.query(request.text)
+    except (TransientError, DomainError) as error:
+        results.legs["vector"] = {"status": "unavailable", "reason": str(error)}
+        return replace(request, mode="text")
+    if serving and made.space not in serving:
+        results.legs["vector"] = {"status": "unavailable", "reason": f"vectors of {made.space} are still being made"}
+        return replace(request, mode="text")
+    return replace(request, vector=vector, vector_space=made.space)
+
+
+def _with_own_vector(request: Query, given: tuple[float, ...], serving: set[str]) -> Query:
+    """The query with the caller's embedding. Raises: InvalidInput when its length is not that of the base's vectors."""
+    vector = np.asarray(given, dtype=np.float32)
+    norm = float(np.linalg.norm(vector))
+    space = next((name for name in serving if name.rpartition(":")[2] == str(len(given))), "")
+    if not space or not np.isfinite(norm) or norm == 0:
+        raise InvalidInput(_("This embedding does not fit the vectors of the base."), field="query_embedding", known=sorted(serving))
+    return replace(request, vector=vector / norm, vector_space=space)
+
+
+def _load(actor: Actor, hits: list[Hit], text: str) -> tuple[list[Passage], list[Dropped]]:
+    """The rows behind the hits. SECURITY: one that is gone, disabled or not this actor's is dropped here, whatever the index says."""
+    rows = {
+        c.pk: c
+        for c in Chunk.objects.visible_to(actor)
+        .select_related("document", "document__kb", "parent")
+        .filter(pk__in=[h.chunk_id for h in hits])
+    }
+    passages, gone = [], []
+    for hit in hits:
+        chunk = rows.get(hit.chunk_id)
+        if chunk is None:
+            gone.append(Dropped(hit.chunk_id, "", "gone", hit.score, _rank(hit.text_leg), _rank(hit.vector_leg)))
+        elif not (chunk.is_enabled and chunk.index_status == Chunk.IndexStatus.READY and chunk.document.is_answerable):
+            gone.append(Dropped(hit.chunk_id, chunk.document.title, "disabled", hit.score, _rank(hit.text_leg), _rank(hit.vector_leg)))
+        else:
+            passages.append(_passage(hit, chunk, text))
+    return passages, gone
+
+
+def _rank(leg: LegHit | None) -> int | None:
+    return leg.rank if leg else None
+
+
+def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
+    match = explain.explain(chunk.content, text)
+    return Passage(
+        chunk=chunk,
+        document=chunk.document,
+        score=hit.score,
+        exact=hit.exact,
+        text_leg=hit.text_leg,
+        vector_leg=hit.vector_leg,
+        matched_terms=match.terms,
+        spans=match.spans,
+        snippet=explain.snippet(chunk.content, text),
+    )
+
+
+def _above(passage: Passage, options: Options) -> bool:
+    """Whether it holds what was typed, or some leg that found it is above its threshold."""
+    if passage.exact:
+        return True
+    by_words = passage.text_leg is not None and passage.text_leg.score >= options.keyword_threshold
+    by_meaning = passage.vector_leg is not None and passage.vector_leg.score >= options.vector_threshold
+    return by_words or by_meaning
+
+
+def _explain(passages: list[Passage], why: str) -> list[Dropped]:
+    return [Dropped(p.chunk.pk, p.document.title, why, p.score, _rank(p.text_leg), _rank(p.vector_leg)) for p in passages]

@@ -1,0 +1,211 @@
+"""Keeping the index in step with the database (SEARCH: the index is derived; a stale one can miss, never leak).
+
+These run for the system: listeners, pipeline, sweeps and commands call them inside a scope or name why they need none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.db.models import F
+
+from apps.common.actor import Actor
+from apps.common.scope import unscoped
+from apps.knowledge.models import Chunk, Document, DocumentTag
+from apps.knowledge.services import document_indexed
+from apps.llm.plugins.protocol import Matrix
+from apps.retrieval.engine import bare_engine, engine, forget_engine
+from apps.retrieval.models import BaseIndex, PassageVector
+from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
+
+log = logging.getLogger(__name__)
+
+BATCH_DOCUMENTS = 50
+INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
+
+
+def words_of(document: Document, chunk: Chunk) -> str:
+    """The text a passage is found by: its headings, itself, and for the first passage the document's title and file name."""
+    parts = [title for title in chunk.heading_path if title not in chunk.content]
+    if chunk.chunk_index == 0:
+        parts = [document.title, document.file_name if document.file_name != document.title else "", *parts]
+    return "\n".join([*filter(None, parts), chunk.content])
+
+
+def meaning_of(chunk: Chunk) -> str:
+    """The text a passage is embedded as: its headings, outermost first, then itself."""
+    above = " > ".join(title for title in chunk.heading_path if title not in chunk.content)
+    return f"{above}\n{chunk.content}" if above else chunk.content
+
+
+def meaning_hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def serving_space(kb_id: int) -> str:
+    """The vector space that answers for a base; empty when it has words only."""
+    return BaseIndex.objects.filter(kb_id=kb_id).values_list("vector_space", flat=True).first() or ""
+
+
+def stored_vectors(space_id: int, vector_space: str, hashes: Iterable[str]) -> dict[str, Vector]:
+    """{content hash: unit vector} of those already made. Shapes: each (dimension,) float32."""
+    found: dict[str, Vector] = {}
+    wanted = sorted(set(hashes))
+    for start in range(0, len(wanted), 500):
+        rows = PassageVector.objects.filter(space_id=space_id, vector_space=vector_space, content_hash__in=wanted[start : start + 500])
+        for content_hash, data in rows.values_list("content_hash", "data"):
+            found[content_hash] = np.frombuffer(bytes(data), dtype="<f2").astype(np.float32)
+    return found
+
+
+def store_vectors(space_id: int, vector_space: str, hashes: Sequence[str], vectors: Matrix) -> None:
+    """Keep vectors by content. Shapes: (len(hashes), dimension) float32; kept as float16 (loses nothing measurable)."""
+    PassageVector.objects.bulk_create(
+        [
+            PassageVector(space_id=space_id, vector_space=vector_space, content_hash=h, data=v.astype("<f2").tobytes())
+            for h, v in zip(hashes, vectors, strict=True)
+        ],
+        ignore_conflicts=True,
+    )
+
+
+def index_entries(document_ids: Sequence[int]) -> list[IndexDocument]:
+    """What the engine should hold for these documents; a document that must not be found is left out."""
+    documents = {
+        d.pk: d
+        for d in Document.objects.select_related("kb").filter(pk__in=document_ids, deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        if d.is_answerable
+    }
+    chunks: dict[int, list[Chunk]] = {pk: [] for pk in documents}
+    for chunk in Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES).order_by("document_id", "chunk_index", "pk"):
+        chunks[chunk.document_id].append(chunk)
+    tags: dict[int, list[int]] = {pk: [] for pk in documents}
+    for document_id, tag_id in DocumentTag.objects.filter(document_id__in=documents).values_list("document_id", "tag_id"):
+        tags[document_id].append(tag_id)
+    spaces = {kb_id: serving_space(kb_id) for kb_id in {d.kb_id for d in documents.values()}}
+    return [_entry(d, chunks[pk], tuple(sorted(tags[pk])), spaces[d.kb_id]) for pk, d in documents.items()]
+
+
+def _entry(document: Document, chunks: list[Chunk], tag_ids: tuple[int, ...], vector_space: str) -> IndexDocument:
+    hashes = [meaning_hash(meaning_of(chunk)) for chunk in chunks]
+    vectors = stored_vectors(document.space_id, vector_space, hashes) if vector_space else {}
+    return IndexDocument(
+        id=document.pk,
+        tenant_id=document.space_id,
+        kb_id=document.kb_id,
+        rev=document.index_rev,
+        folder_id=folder_key(document.folder_path),
+        tag_ids=tag_ids,
+        enabled=True,
+        vector_space=vector_space,
+        chunks=tuple(IndexChunk(c.pk, words_of(document, c), vectors.get(h), c.is_enabled) for c, h in zip(chunks, hashes, strict=True)),
+    )
+
+
+def index_documents(space_id: int, document_ids: Sequence[int], *, into: SearchBackend | None = None) -> None:
+    """Make the index hold exactly what the database says of these documents of one space: replaced, or removed when not to be found."""
+    backend = into or engine()
+    for start in range(0, len(document_ids), BATCH_DOCUMENTS):
+        wanted = list(document_ids[start : start + BATCH_DOCUMENTS])
+        entries = index_entries(wanted)
+        if entries:
+            backend.put(entries)
+        if gone := sorted(set(wanted) - {entry.id for entry in entries}):
+            backend.delete(space_id, doc_ids=gone)
+
+
+def index_edited(space_id: int, document_id: int) -> None:
+    """Index a document whose passages were edited, and tell the waiting passages how it went."""
+    document = Document.objects.filter(pk=document_id, deleted_at__isnull=True).first()
+    if document is None:
+        return
+    failed = False
+    try:
+        index_documents(space_id, [document_id])
+    except (sqlite3.Error, OSError):
+        log.exception("the edited passages of document %s could not be indexed", document_id)
+        failed = True
+    document_indexed(actor=Actor.system(space_id, "index follows an edit"), document=document, rev=document.index_rev, failed=failed)
+
+
+def set_serving_space(kb_id: int, space_id: int, vector_space: str) -> None:
+    """From now on this vector space answers for the base."""
+    BaseIndex.objects.update_or_create(kb_id=kb_id, defaults={"space_id": space_id, "vector_space": vector_space})
+
+
+def touch(document_ids: Sequence[int]) -> None:
+    """Raise `index_rev`; call it in the transaction of the change the index must follow."""
+    Document.objects.filter(pk__in=document_ids).update(index_rev=F("index_rev") + 1)
+
+
+@dataclass(slots=True)
+class Drift:
+    """Where index and database disagree: documents the index misses, holds in an old revision, or should not hold."""
+
+    missing: list[int] = field(default_factory=list)
+    stale: list[int] = field(default_factory=list)
+    orphaned: list[int] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        return len(self.missing) + len(self.stale) + len(self.orphaned)
+
+
+def index_drift(space_id: int) -> Drift:
+    """Compare the index's revisions with the database's for one space; call it inside that space's scope."""
+    held = engine().revisions(space_id)
+    rows = Document.objects.filter(deleted_at__isnull=True, kb__deleted_at__isnull=True, enabled=True).exclude(parse_status="draft")
+    due = dict(rows.filter(chunk_count__gt=0).values_list("pk", "index_rev"))
+    return Drift(
+        missing=sorted(pk for pk in due if pk not in held),
+        stale=sorted(pk for pk, rev in due.items() if pk in held and held[pk] != rev),
+        orphaned=sorted(pk for pk in held if pk not in due),
+    )
+
+
+def reconcile_index(space_id: int) -> Drift:
+    """Repair what `index_drift` finds; what was found."""
+    drift = index_drift(space_id)
+    if drift.total:
+        log.info(
+            "index of space %s: %s missing, %s stale, %s orphaned", space_id, len(drift.missing), len(drift.stale), len(drift.orphaned)
+        )
+        index_documents(space_id, sorted({*drift.missing, *drift.stale, *drift.orphaned}))
+    return drift
+
+
+def rebuild_index() -> dict[str, Any]:
+    """Make the whole index again from the database beside the old one, then swap; searches go on meanwhile.
+
+    Documents that change during the rebuild are caught by the comparison of revisions after the swap.
+    """
+    backend = bare_engine()
+    fresh = backend.begin_rebuild()
+    documents = 0
+    with unscoped("rebuild of the whole index"):
+        for space_id, batch in _all_documents():
+            index_documents(space_id, batch, into=fresh)
+            documents += len(batch)
+    backend.swap(fresh)
+    forget_engine()
+    return {"documents": documents, "chunks": engine().stats().chunks}
+
+
+def _all_documents() -> Iterator[tuple[int, list[int]]]:
+    rows = Document.objects.filter(deleted_at__isnull=True, chunk_count__gt=0).order_by("space_id", "pk").values_list("space_id", "pk")
+    batch: list[int] = []
+    current = 0
+    for space_id, pk in rows.iterator(chunk_size=2000):
+        if batch and (space_id != current or len(batch) >= BATCH_DOCUMENTS):
+            yield current, batch
+            batch = []
+        current = space_id
+        batch.append(pk)
+    if batch:
+        yield current, batch

@@ -1,0 +1,1 @@
+"""Writes on spaces: `space`, `members`, `invitations`, `keys`."""

@@ -1,0 +1,28 @@
+import Alpine from "@alpinejs/csp";
+import "./core/htmx.js";
+import "./core/copy.js";
+import "./core/forms.js";
+import "./core/keyboard.js";
+import "./core/overlays.js";
+import "./core/poll.js";
+import "./core/render.js";
+import "./core/table.js";
+import "./core/theme.js";
+import "./core/toast.js";
+import "./core/tree.js";
+import { combobox } from "./components/combobox.js";
+import { palette } from "./components/palette.js";
+import { pdfViewer } from "./components/pdf-viewer.js";
+import { selection } from "./components/selection.js";
+import { fileDrop, uploadTray, uploads } from "./components/uploads.js";
+
+Alpine.store("uploads", uploads);
+Alpine.data("combobox", combobox);
+Alpine.data("fileDrop", fileDrop);
+Alpine.data("palette", palette);
+Alpine.data("pdfViewer", pdfViewer);
+Alpine.data("selection", selection);
+Alpine.data("uploadTray", uploadTray);
+uploads.bind(Alpine.store("uploads"));
+Alpine.start();
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,314 @@
+// Upload manager: a queue for the whole page, three files at a time, each by its own request so that progress, cancel and
+// retry belong to one file. A drop zone says by data attributes where and how:
+//   data-upload-url, data-upload-field ("file"), data-upload-name-field ("fileName": the path inside a dropped folder),
+//   data-upload-extra (JSON of further fields), data-upload-accept ("pdf,docx"), data-upload-max-bytes
+// Answers are the contract's JSON. Each stored file dispatches kb:uploaded on the body, the end of a batch kb:uploads-done.
+import { csrfToken, parseJson, reasonOf } from "../core/dom.js";
+import { say, sizeText } from "../core/i18n.js";
+
+const PARALLEL = 3;
+const OPEN = new Set(["waiting", "sending"]);
+const SHOWN = 200;
+let nextId = 1;
+// Files and requests stay outside of what Alpine watches: its proxies do not work on them.
+const jobs = new Map();
+
+/** Files of a drop with the paths they have inside dropped folders. Entries must be taken before the event ends. */
+export async function filesOf(transfer) {
+  const entries = [...(transfer.items ?? [])].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
+  if (!entries.length) return [...transfer.files].map((file) => ({ file, path: file.name }));
+  const found = [];
+  for (const entry of entries) await walk(entry, "", found);
+  return found;
+}
+
+async function walk(entry, prefix, found) {
+  if (entry.isFile) {
+    const file = await new Promise((resolve) => entry.file(resolve, () => resolve(null)));
+    // Files that systems scatter about are nobody's knowledge.
+    if (!/^(\.DS_Store|Thumbs\.db|desktop\.ini|\._.*)$/.test(entry.name)) found.push({ file, path: prefix + entry.name });
+    return;
+  }
+  const reader = entry.createReader();
+  // readEntries hands out at most 100 at a time and an empty list at the end.
+  for (;;) {
+    const part = await new Promise((resolve) => reader.readEntries(resolve, () => resolve([])));
+    if (!part.length) return;
+    for (const child of part) await walk(child, `${prefix}${entry.name}/`, found);
+  }
+}
+
+export const uploads = {
+  list: [],
+  paused: false,
+  me: null,
+
+  /** Alpine wraps stores; changes made by requests must go through the wrapped one to be seen. */
+  bind(reactive) {
+    uploads.me = reactive;
+  },
+
+  get total() {
+    return this.list.length;
+  },
+  get done() {
+    return this.list.filter((item) => item.state === "done" || item.state === "duplicate").length;
+  },
+  get failed() {
+    return this.list.filter((item) => item.state === "failed").length;
+  },
+  get waiting() {
+    return this.list.filter((item) => item.state === "waiting").length;
+  },
+  get sending() {
+    return this.list.filter((item) => item.state === "sending").length;
+  },
+  get busy() {
+    return this.list.some((item) => OPEN.has(item.state));
+  },
+  get percent() {
+    const all = this.list.reduce((sum, item) => sum + item.size, 0) || 1;
+    const sent = this.list.reduce((sum, item) => sum + (OPEN.has(item.state) ? item.sent : item.size), 0);
+    return Math.round((100 * sent) / all);
+  },
+
+  add(files, target) {
+    const me = uploads.me;
+    for (const { file, path } of files) {
+      // The same file dropped twice while it waits is one file.
+      const twin = file && me.list.find((item) => OPEN.has(item.state) && item.path === path && item.size === file.size && item.url === target.url);
+      if (twin) continue;
+      const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", note: say("upload.waiting"), link: "", url: target.url, retryable: true };
+      jobs.set(item.id, { file, target, xhr: null });
+      const refusal = refuse(file, target);
+      if (refusal) Object.assign(item, { state: "failed", note: refusal, retryable: false });
+      me.list.push(item);
+    }
+    uploads.pump();
+  },
+
+  pump() {
+    const me = uploads.me;
+    while (!me.paused && me.sending < PARALLEL) {
+      const next = me.list.find((item) => item.state === "waiting");
+      if (!next) break;
+      send(next);
+    }
+    if (!me.busy && me.total) document.body.dispatchEvent(new CustomEvent("kb:uploads-done", { bubbles: true, detail: { done: me.done, failed: me.failed } }));
+  },
+
+  retry(item) {
+    if (item.state !== "failed" && item.state !== "cancelled") return;
+    uploads.me.paused = false;
+    Object.assign(item, { state: "waiting", sent: 0, note: say("upload.waiting") });
+    uploads.pump();
+  },
+  retryFailed() {
+    for (const item of uploads.me.list) if (item.state === "failed" && item.retryable) uploads.retry(item);
+  },
+  cancel(item) {
+    if (!OPEN.has(item.state)) return;
+    Object.assign(item, { state: "cancelled", note: say("upload.cancelled") });
+    jobs.get(item.id).xhr?.abort();
+    uploads.pump();
+  },
+  cancelAll() {
+    for (const item of [...uploads.me.list].reverse()) uploads.cancel(item);
+  },
+  clear() {
+    if (uploads.me.busy) return;
+    uploads.me.list = [];
+    jobs.clear();
+  },
+};
+
+function refuse(file, target) {
+  if (!file) return say("upload.unreadable");
+  if (file.size === 0) return say("upload.empty");
+  const type = file.name.includes(".") ? file.name.split(".").pop().toLowerCase() : "";
+  if (target.accept.length && !target.accept.includes(type)) return say("upload.type", { type: type ? `.${type}` : "?", accepted: target.accept.join(" ") });
+  if (target.maxBytes && file.size > target.maxBytes) return say("upload.size", { limit: sizeText(target.maxBytes) });
+  return "";
+}
+
+function send(item) {
+  const job = jobs.get(item.id);
+  const { file, target } = job;
+  const form = new FormData();
+  for (const [name, value] of Object.entries(target.extra)) form.append(name, value);
+  form.append(target.field, file, file.name);
+  if (target.nameField) form.append(target.nameField, item.path);
+  const xhr = new XMLHttpRequest();
+  job.xhr = xhr;
+  Object.assign(item, { state: "sending", sent: 0, note: say("upload.sending", { percent: 0 }) });
+  xhr.upload.addEventListener("progress", (event) => {
+    if (!event.lengthComputable || item.state !== "sending") return;
+    item.sent = Math.round((item.size * event.loaded) / event.total);
+    item.note = say("upload.sending", { percent: Math.round((100 * event.loaded) / event.total) });
+  });
+  xhr.addEventListener("load", () => finish(item, xhr));
+  xhr.addEventListener("error", () => fail(item, say("upload.network")));
+  xhr.addEventListener("timeout", () => fail(item, say("upload.timeout")));
+  xhr.open("POST", target.url);
+  xhr.setRequestHeader("X-CSRFToken", csrfToken());
+  xhr.setRequestHeader("Accept", "application/json");
+  xhr.send(form);
+}
+
+function finish(item, xhr) {
+  if (item.state !== "sending") return;
+  const body = parseJson(xhr.responseText);
+  if (xhr.status === 401) {
+    // The rest would fail the same way; it waits for the retry.
+    uploads.me.paused = true;
+    return fail(item, say("upload.signedOut"));
+  }
+  if (xhr.status >= 200 && xhr.status < 300 && body?.success !== false) {
+    Object.assign(item, { state: "done", sent: item.size, note: body?.message || say("upload.stored"), link: linkOf(item, body) });
+    document.body.dispatchEvent(new CustomEvent("kb:uploaded", { bubbles: true, detail: { id: body?.data?.id ?? "", name: item.name } }));
+    return uploads.pump();
+  }
+  if (xhr.status === 409 && String(body?.code ?? "").startsWith("duplicate")) {
+    Object.assign(item, { state: "duplicate", sent: item.size, note: say("upload.duplicate"), link: linkOf(item, body) });
+    return uploads.pump();
+  }
+  const fallback = xhr.status === 413 ? "error.large" : xhr.status === 403 ? "error.forbidden" : "error.server";
+  fail(item, reasonOf(body) || say(fallback), xhr.status >= 500 || xhr.status === 429);
+}
+
+/** Where the stored document is read, from data-upload-link with {id} in it. */
+function linkOf(item, body) {
+  const id = body?.data?.id;
+  const { link } = jobs.get(item.id).target;
+  return id && link ? link.replace("{id}", encodeURIComponent(id)) : "";
+}
+
+function fail(item, note, retryable = true) {
+  if (item.state !== "sending") return;
+  Object.assign(item, { state: "failed", note, retryable });
+  uploads.pump();
+}
+
+addEventListener("beforeunload", (event) => {
+  if (uploads.me?.busy) event.preventDefault();
+});
+
+function targetOf(element) {
+  const data = element.dataset;
+  return {
+    url: data.uploadUrl,
+    field: data.uploadField || "file",
+    nameField: data.uploadNameField ?? "fileName",
+    extra: parseJson(data.uploadExtra ?? "") ?? {},
+    accept: (data.uploadAccept ?? "").toLowerCase().split(/[\s,]+/).map((type) => type.replace(/^\./, "")).filter(Boolean),
+    maxBytes: Number(data.uploadMaxBytes) || 0,
+    link: data.uploadLink ?? "",
+  };
+}
+
+/** The drop zone; with data-upload-page files may be dropped anywhere on the page. */
+export const fileDrop = () => ({
+  over: false,
+
+  init() {
+    if (!("uploadPage" in this.$root.dataset)) return;
+    let depth = 0;
+    const carriesFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+    const listeners = {
+      dragenter: (event) => {
+        if (!carriesFiles(event)) return;
+        depth += 1;
+        this.over = true;
+      },
+      dragleave: () => {
+        depth = Math.max(0, depth - 1);
+        if (!depth) this.over = false;
+      },
+      dragover: (event) => carriesFiles(event) && event.preventDefault(),
+      drop: (event) => {
+        depth = 0;
+        if (carriesFiles(event)) this.dropped(event);
+      },
+    };
+    for (const [type, run] of Object.entries(listeners)) document.addEventListener(type, run);
+    this.stop = () => Object.entries(listeners).forEach(([type, run]) => document.removeEventListener(type, run));
+  },
+  destroy() {
+    this.stop?.();
+  },
+
+  pick() {
+    this.$refs.files.click();
+  },
+  pickFolder() {
+    this.$refs.folder.click();
+  },
+  picked(event) {
+    const files = [...event.target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
+    event.target.value = "";
+    uploads.add(files, targetOf(this.$root));
+  },
+  enter() {
+    this.over = true;
+  },
+  leave() {
+    this.over = false;
+  },
+  async dropped(event) {
+    event.preventDefault();
+    event.stopPropagation();
+    this.over = false;
+    const target = targetOf(this.$root);
+    uploads.add(await filesOf(event.dataTransfer), target);
+  },
+});
+
+const ICONS = { waiting: "clock", sending: "upload", done: "approve", duplicate: "info", failed: "error", cancelled: "cancel" };
+
+/** The tray: totals and one line per file; failed ones first, then what moves. */
+export const uploadTray = () => ({
+  folded: false,
+
+  get shown() {
+    const rank = { failed: 0, sending: 1, waiting: 2, duplicate: 3, done: 4, cancelled: 5 };
+    return [...this.$store.uploads.list].sort((a, b) => rank[a.state] - rank[b.state] || a.id - b.id).slice(0, SHOWN);
+  },
+  get hiddenCount() {
+    return Math.max(0, this.$store.uploads.total - SHOWN);
+  },
+  get any() {
+    return this.$store.uploads.total > 0;
+  },
+  get title() {
+    const { done, total, busy, failed } = this.$store.uploads;
+    return say(busy ? "upload.active" : "upload.finished", { done: busy ? Math.min(total, done + failed + 1) : done, total });
+  },
+  iconOf(item) {
+    const sprite = document.querySelector('meta[name="icon-sprite"]')?.content ?? "";
+    return `${sprite}#${ICONS[item.state]}`;
+  },
+  fold() {
+    this.folded = !this.folded;
+  },
+  mayRetry(item) {
+    return (item.state === "failed" && item.retryable) || item.state === "cancelled";
+  },
+  mayCancel(item) {
+    return OPEN.has(item.state);
+  },
+  retry(item) {
+    uploads.retry(item);
+  },
+  cancel(item) {
+    uploads.cancel(item);
+  },
+  retryFailed() {
+    uploads.retryFailed();
+  },
+  cancelAll() {
+    uploads.cancelAll();
+  },
+  clear() {
+    uploads.clear();
+  },
+});

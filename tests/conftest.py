@@ -1,0 +1,60 @@
+"""Fixtures and reporting that every test shares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.redis import running_redis
+from tests.support.stack import LiveStack
+
+pytest_plugins = ["tests.support.world"]
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name every skipped test and why, so that a green run never hides what it did not try."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if not skipped:
+        return
+    terminalreporter.section("skipped, by name")
+    for report in skipped:
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        terminalreporter.line(f"SKIPPED {report.nodeid}: {reason.removeprefix('Skipped: ')}")
+
+
+@pytest.fixture(scope="session")
+def shared_dir() -> Path:
+    """The folder of sample files, retrieval sets and contract notes (`KB_SHARED`, else `../shared` beside the repository)."""
+    folder = Path(os.environ.get("KB_SHARED") or ROOT.parent / "shared")
+    if not folder.is_dir():
+        pytest.skip(f"no sample files at {folder}; set KB_SHARED")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[str]:
+    """The URL of a real Redis that belongs to this test run."""
+    try:
+        with running_redis() as url:
+            yield url
+    except FileNotFoundError:
+        pytest.skip("redis-server is not installed")
+
+
+@pytest.fixture
+def live_stack(tmp_path: Path) -> Iterator[Callable[..., LiveStack]]:
+    """Starts portals: `stack = live_stack(broker_url=..., only=..., env={...})`; all of them are stopped after the test."""
+    started: list[LiveStack] = []
+
+    def start(*, broker_url: str = "", only: str = "", env: dict[str, str] | None = None, data_dir: Path | None = None) -> LiveStack:
+        stack = LiveStack(data_dir or tmp_path / f"data{len(started)}", broker_url=broker_url, only=only, env=env)
+        started.append(stack)
+        return stack.start()
+
+    yield start
+    for stack in started:
+        stack.stop()

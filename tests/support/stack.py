@@ -1,0 +1,142 @@
+"""The portal as people run it: `manage.py serve` with all its processes, on a data folder and a port of its own."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support.redis import free_port
+from tests.support.waiting import pid_alive, until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+START_TIMEOUT_S = 60.0
+
+
+class LiveStack:
+    """A running portal.
+
+    `kill("worker")` ends one process (web, worker, schedule, supervisor) the hard way; `restart()` stops and starts on the same data.
+    """
+
+    def __init__(self, data_dir: Path, *, broker_url: str = "", only: str = "", env: dict[str, str] | None = None) -> None:
+        self.data_dir = data_dir
+        self.broker_url = broker_url
+        self.only = only
+        self.extra_env = env or {}
+        self.port = free_port()
+        self.log_path = data_dir.parent / f"{data_dir.name}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """The environment of the portal's processes; pass it to `manage.py` commands that work on the same data."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("KB_") and key != "DJANGO_SETTINGS_MODULE"}
+        return kept | {
+            "DJANGO_SETTINGS_MODULE": "kbportal.settings",
+            "KB_DATA_DIR": str(self.data_dir),
+            "KB_HOST": "127.0.0.1",
+            "KB_PORT": str(self.port),
+            "KB_BROKER_URL": self.broker_url,
+            "KB_LOG_FORMAT": "json",
+            "KB_DISK_WARN_GB": "0",
+            "KB_DISK_REFUSE_GB": "0",
+            "PYTHONUNBUFFERED": "1",
+            **self.extra_env,
+        }
+
+    @property
+    def pids(self) -> dict[str, int]:
+        """Process ids by name as the portal itself reports them; empty when it is down."""
+        try:
+            found = json.loads((self.data_dir / "run" / "pids.json").read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return {}
+        return {str(name): int(pid) for name, pid in found.items()}
+
+    def start(self) -> LiveStack:
+        """Start and wait until the web process answers."""
+        assert self._process is None, "already started"
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        argv = [sys.executable, "manage.py", "serve", "--migrate", *(["--only", self.only] if self.only else [])]
+        with self.log_path.open("ab") as log:
+            self._process = subprocess.Popen(
+                argv, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            )
+        if not self.only or "web" in self.only:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self) -> None:
+        """Wait until GET /healthz/live answers 200."""
+        until(self._is_live, f"the portal to answer on {self.base_url}", timeout_s=START_TIMEOUT_S, every_s=0.1)
+
+    def _is_live(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the portal ended with {self._process.returncode}:\n{self.log_tail()}"
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+        try:
+            connection.request("GET", "/healthz/live", headers={"Connection": "close"})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def kill(self, name: str, number: int = signal.SIGKILL) -> int:
+        """Send a signal to one process by name and wait until it is gone; returns the pid it had."""
+        pid = until(lambda: self.pids.get(name), f"a process named {name}")
+        os.kill(pid, number)
+        if name == "supervisor" and self._process is not None:
+            self._process.wait(30)
+        until(lambda: not pid_alive(pid), f"{name} (pid {pid}) to end")
+        return pid
+
+    def wait_replaced(self, name: str, old_pid: int) -> int:
+        """The pid of the process that the supervisor started in the place of `old_pid`."""
+
+        def fresh() -> int | None:
+            pid = self.pids.get(name)
+            return pid if pid not in (None, old_pid) and pid_alive(pid or 0) else None
+
+        return int(until(fresh, f"{name} to be started again") or 0)
+
+    def stop(self) -> None:
+        """Stop everything as Ctrl-C does; nothing of this portal runs afterwards, however it ended before."""
+        if self._process is None:
+            return
+        left = self.pids
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(30)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait(10)
+        self._process = None
+        for name, pid in left.items():
+            until(lambda pid=pid: not pid_alive(pid), f"{name} (pid {pid}) to end", timeout_s=15)
+
+    def restart(self) -> None:
+        """Stop, then start on the same data folder and port."""
+        self.stop()
+        self.start()
+
+    def manage(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run a management command against the same data; its output is captured."""
+        command = [sys.executable, "manage.py", *argv]
+        return subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=120, check=check)
+
+    def log_tail(self, lines: int = 40) -> str:
+        """The last lines that the portal's processes logged."""
+        if not self.log_path.exists():
+            return ""
+        return "\n".join(self.log_path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
