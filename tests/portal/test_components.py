@@ -116,7 +116,7 @@ def test_component_without_parameters_draws(name: str) -> None:
 def test_header_documents_every_parameter(name: str) -> None:
     source = (COMPONENTS / f"{name}.html").read_text("utf-8")
     header, body = re.match(r"{% comment %}(.*?){% endcomment %}(.*)", source, re.DOTALL).groups()  # type: ignore[union-attr]
-    bound = {"forloop", "csrf_token", "slot", "attrs", *re.findall(r"\bas (\w+) ?%}", body), *re.findall(r"{% with (\w+)=", body)}
+    bound = {"forloop", "csrf_token", "slot", "attrs", *re.findall(r"\bas (\w+) ?%}", body), *re.findall(r"\bwith (\w+)=", body)}
     for loop in re.findall(r"{% for (.*?) in ", body):
         bound |= {part.strip() for part in loop.split(",")}
     used = {match.split(".")[0].split("|")[0] for match in re.findall(r"{{ ?([a-z_][\w.|]*)", body)}
