@@ -50,7 +50,7 @@ def digest(path: Path) -> Digest:
 
 
 def _is_blank(rest: bytes) -> bool:
-    text = rest.removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").decode("utf-8", "replace")
+    text = rest.replace(b"\xff\xfe", b"").replace(b"\xfe\xff", b"").decode("utf-8", "replace")
     return not text.replace("\ufeff", "").replace("\u200b", "").strip()
 
 

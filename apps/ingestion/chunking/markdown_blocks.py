@@ -25,13 +25,13 @@ _IMAGE = re.compile(r"[ \t]*!\[[^\]\n]*\]\([^)\n]*\)[ \t]*$")
 
 
 def heading_title(text: str) -> str:
-    """The words of a heading block: no `#` marks, no setext underline, one line."""
+    """The words of a heading block: no `#` marks, no setext underline, no `**` and code ticks, one line."""
     first = text.strip().split("\n", 1)[0]
     bare = first.lstrip("#")
     if bare != first and (not bare or bare[0].isspace()):
         closed = bare.rstrip("#")
         first = closed if closed != bare and (not closed or closed[-1].isspace()) else bare
-    return " ".join(first.strip("*_ \t").split())
+    return " ".join(first.replace("**", "").replace("`", "").split())
 
 
 def is_item(line: str) -> bool:

@@ -65,18 +65,17 @@ def _merged(text: str, sections: list[_Section], size: int) -> list[tuple[int, i
     ranges: list[tuple[int, int]] = []
     at = 0
     while at < len(sections):
-        first = sections[at]
-        start, end = first.start, first.end
-        own, bare = first.start, first.bare
+        last = sections[at]
+        start, end = last.start, last.end
         at += 1
         while at < len(sections):
             following = sections[at]
-            fits = len(text[start : following.end].rstrip()) <= size if following.end - start <= size * 2 else False
-            related = following.parent == first.parent or following.parent >= own or (first.level == 0 and following.parent == -1)
+            fits = following.end - start <= size * 2 and len(text[start : following.end].rstrip()) <= size
+            related = following.parent in (last.parent, last.start)
             is_small = min(end - start, following.end - following.start) < small
-            if not bare and not (fits and related and is_small):
+            if not last.bare and not (fits and related and is_small):
                 break
-            end, bare = following.end, following.bare
+            last, end = following, following.end
             at += 1
         ranges.append((start, end))
     return ranges

