@@ -78,11 +78,14 @@ class SessionClient(Client):
     """A browser: session cookie, and the CSRF token with every unsafe request."""
 
     def __init__(self, user: User | None = None) -> None:
-        self.csrf = _get_new_csrf_string()
-        super().__init__(enforce_csrf_checks=True, headers={"X-CSRFToken": self.csrf})
-        self.cookies["kb_csrf"] = self.csrf
+        super().__init__(enforce_csrf_checks=True)
+        self.cookies["kb_csrf"] = _get_new_csrf_string()
         if user is not None:
             self.force_login(user)
+
+    def generic(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["headers"] = {"X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
+        return super().generic(*args, **kwargs)
 
 
 @dataclass
