@@ -8,7 +8,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 admin.site.login = secure_admin_login(admin.site.login)  # one door: its limits and its log hold for moderators too
 
@@ -22,7 +22,7 @@ urlpatterns = [
     path("v1/knowledge/", include((proxied, "personal"))),
     path("v1/tenants/<int:tenant_id>/knowledge/", include((proxied, "organization"))),
     path("api/openapi.json", login_not_required(SpectacularAPIView.as_view()), name="openapi"),
-    path("api/docs/", login_not_required(SpectacularSwaggerView.as_view(url_name="openapi")), name="api-docs"),
+    path("api/docs/", login_not_required(SpectacularSwaggerSplitView.as_view(url_name="openapi")), name="api-docs"),
     path("account/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.portal.urls")),

@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Runs every benchmarks/bench_*.py one after the other; ONLY=search runs one.
+# Runs every program in benchmarks/ one after the other; ONLY=search_quality runs one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-shopt -s nullglob
-found=(benchmarks/bench_${ONLY:-*}.py)
-[ ${#found[@]} -gt 0 ] || { echo "No benchmark is named '${ONLY:-}'; there are: $(ls benchmarks)" >&2; exit 1; }
-for file in "${found[@]}"; do
-    echo "== $file"
-    "$1" -m "benchmarks.$(basename "$file" .py)"
+python=$1
+known=$(grep -l '__name__ == "__main__"' benchmarks/*.py | xargs -n 1 basename -s .py)
+for name in ${ONLY:-$known}; do
+    if ! grep -qx "$name" <<<"$known"; then
+        echo "No benchmark is named $name; there are: $(tr '\n' ' ' <<<"$known")" >&2
+        exit 1
+    fi
+    echo "== $name"
+    "$python" -m "benchmarks.$name"
 done

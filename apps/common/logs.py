@@ -107,6 +107,8 @@ class ConsoleFormatter(logging.Formatter):
 def process_name(argv: list[str]) -> str:
     """Which part of the portal a command line starts: web, worker, schedule, serve, or the management command's name."""
     words = [word.rpartition("/")[2] for word in argv]
+    if words[:1] == ["supervised.py"]:
+        return "serve"
     if any(word.startswith(("webserver", "uvicorn", "gunicorn")) for word in words[:1]):
         return "web"
     for word, name in (("worker", "worker"), ("beat", "schedule")):

@@ -29,6 +29,7 @@ class DataDirLock(AbstractContextManager["DataDirLock"]):
         self.run_dir = run_dir
         self.parts = list(parts)
         self.address = address
+        self.descriptors: list[int] = []
         self._held = ExitStack()
 
     def __enter__(self) -> DataDirLock:
@@ -40,6 +41,7 @@ class DataDirLock(AbstractContextManager["DataDirLock"]):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._held.close()
+        self.descriptors.clear()
 
     def _take(self, part: str, held: ExitStack) -> None:
         file = held.enter_context((self.run_dir / f"{part}.lock").open("a+", encoding="utf-8"))
@@ -55,6 +57,7 @@ class DataDirLock(AbstractContextManager["DataDirLock"]):
         file.truncate()
         file.write(json.dumps({"pid": os.getpid(), "address": self.address}))
         file.flush()
+        self.descriptors.append(file.fileno())
         held.callback(file.truncate, 0)
 
     def _refusal(self, part: str, holder: dict[str, object]) -> str:

@@ -105,5 +105,9 @@ def disk_warning() -> dict[str, str] | None:
         return None
     gib = f"{free / 1024**3:.1f}"
     if free < settings.DISK_REFUSE_BYTES:
-        return {"text": _("Only %(gib)s GiB of disk are left: uploads are refused until space is freed.") % {"gib": gib}, "href": "", "action": ""}
+        return {
+            "text": _("Only %(gib)s GiB of disk are left: uploads are refused until space is freed.") % {"gib": gib},
+            "href": "",
+            "action": "",
+        }
     return {"text": _("Only %(gib)s GiB of disk are left. Free some space soon.") % {"gib": gib}, "href": "", "action": ""}

@@ -27,8 +27,11 @@ urlpatterns = [
     path(f"{SPACE}/keys", keys.KeysPageView.as_view(), name="keys-page"),
     path(f"{SPACE}/keys/<int:key_id>/revoke", keys.KeyRevokeView.as_view(), name="key-revoke"),
     path("invitations", invitations.MyInvitationsPageView.as_view(), name="my-invitations-page"),
-    re_path(r"^invitations/(?P<invitation_id>[0-9]{1,18})/(?P<answer>accept|decline)$", invitations.MyInvitationAnswerView.as_view(),
-            name="my-invitation-answer"),
+    re_path(
+        r"^invitations/(?P<invitation_id>[0-9]{1,18})/(?P<answer>accept|decline)$",
+        invitations.MyInvitationAnswerView.as_view(),
+        name="my-invitation-answer",
+    ),
     path("invitations/<str:token>", invitations.InvitationLandingView.as_view(), name="invitation-landing"),
     path("profile", profile.ProfileView.as_view(), name="profile"),
     path("appearance", profile.AppearanceView.as_view(), name="appearance"),

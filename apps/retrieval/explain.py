@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from apps.retrieval.tokens import CONNECTORS, QueryTokens, Span, document_spans, query_tokens
+from apps.retrieval.tokens import CONNECTORS, QueryTokens, Span, document_spans, document_tokens, is_code, query_tokens
 
 SNIPPET_WIDTH = 160
 _BREAKS = "。！？；!?;\n"
@@ -20,7 +20,8 @@ TermKind = Literal["exact", "part"]
 class Term:
     """One piece of the question that the passage holds, as the passage writes it.
 
-    `exact`: a whole word, code or run of Chinese characters of the question; `part`: a piece of one (`4021` of `ERR-4021`).
+    `exact`: a whole word, code or run of Chinese characters of the question; `part`: a piece of one (`4021` of `ERR-4021`), or a
+    code that the passage has only inside a longer one (`ERR-4021-B`).
     """
 
     text: str
@@ -56,7 +57,8 @@ def explain(text: str, query: str) -> Explanation:
     terms: dict[str, Term] = {}
     for start, end in merged:
         piece = text[start:end]
-        kind: TermKind = "exact" if whole & _forms(piece) else "part"
+        inside = is_code(piece) and any(span.start <= start and end <= span.end and span.end - span.start > end - start for span in spans)
+        kind: TermKind = "exact" if whole & _forms(piece) and not inside else "part"
         terms.setdefault(piece.casefold(), Term(piece, kind))
     ordered = sorted(terms.values(), key=lambda term: term.kind != "exact")
     return Explanation(tuple(merged), tuple(ordered), _holds(spans, wanted.phrase))
@@ -99,22 +101,22 @@ def _matched(spans: Sequence[Span], wanted: QueryTokens) -> list[Span]:
     """The spans whose token was asked for; where a whole code stands in the passage, stray pieces of it elsewhere do not count."""
     if wanted.prefix:
         return [Span(s.token, s.start, s.start + 1) for s in spans if s.token.startswith(wanted.prefix)]
-    asked = {*wanted.tokens, *wanted.phrase[-1:]}
+    asked = set(wanted.tokens)
     present = {span.token for span in spans}
     for code in wanted.codes:
         if len(code.whole) == 1 and code.whole[0] in present:
-            asked.difference_update(set(code.parts) - set(wanted.words))
+            asked.difference_update(set(document_tokens(code.whole[0])) - set(wanted.words))
     return [span for span in spans if span.token in asked]
 
 
-def _merge(text: str, ranges: Iterable[Range]) -> list[Range]:
-    """The union of the ranges; two with nothing but a connector between them (`传感器-TH01`) become one."""
+def _merge(text: str, ranges: Iterable[Range], *, bridge: bool = True) -> list[Range]:
+    """The union of the ranges; with `bridge`, two with nothing but a connector between them (`传感器-TH01`) become one."""
     merged: list[Range] = []
     for start, end in sorted(ranges):
         if merged:
             low, high = merged[-1]
             gap = text[high:start]
-            if start <= high or (len(gap) <= 3 and not gap.strip(CONNECTORS)):
+            if start < high or (bridge and len(gap) <= 3 and not gap.strip(CONNECTORS)):
                 merged[-1] = (low, max(high, end))
                 continue
         merged.append((start, end))
@@ -130,19 +132,11 @@ def _forms(piece: str) -> set[str]:
 
 def _whole_pieces(query: str) -> set[str]:
     """The forms of every piece of the question that stands between spaces, and of every word and run of characters in it."""
+    ranges = [(span.start, span.end) for span in document_spans(query)]
     pieces = {query.strip(), *query.split()}
-    pieces |= {query[low:high] for low, high in _merge(query, ((s.start, s.end) for s in document_spans(query)))}
-    pieces |= {query[span.start : span.end] for span in _maximal(document_spans(query))}
-    return set().union(*(_forms(piece) for piece in pieces)) if pieces else set()
-
-
-def _maximal(spans: Sequence[Span]) -> list[Span]:
-    """The spans that lie in no longer one: whole words instead of their parts."""
-    kept: list[Span] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        if not kept or span.end > kept[-1].end:
-            kept.append(span)
-    return kept
+    for bridge in (True, False):
+        pieces |= {query[low:high] for low, high in _merge(query, ranges, bridge=bridge)}
+    return set().union(*map(_forms, pieces))
 
 
 def _holds(spans: Sequence[Span], phrase: Sequence[str]) -> bool:

@@ -29,7 +29,8 @@ CONNECTORS = "-_./:@#+'"
 _MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u064b-\u065f\u0670\u0900-\u0903\u093a-\u094f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
 _LETTER = rf"(?:[^\W_{CJK}]|[{_MARKS}])"
 _TOKEN = re.compile(rf"([{CJK}]+)|{_LETTER}+(?:[-_./:@#+']{{1,3}}{_LETTER}+)*(?:\+\+|\#)?")
-_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W_A-Za-z0-9]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_PART_ANY = re.compile(rf"[0-9]+|(?:[^\W_0-9]|[{_MARKS}])+")  # camel case is told apart in ASCII only
 # A character that composes with the one before it, so the two must be normalised together: combining marks (also the half-width
 # voicing marks of katakana, whose own combining class is 0) and the vowels and finals of conjoining hangul.
 _JOINS = re.compile(
@@ -52,11 +53,13 @@ class Code:
     """A code-like word of a question, as two token sequences.
 
     `whole` stands in a passage that holds exactly this word (one token, or several where Chinese is part of the code); `parts` also
-    in one that holds it inside a longer word or written apart (`err`, `4021`). `parts` may be empty.
+    in one that holds it inside a longer word or written apart (`err`, `4021`), `joined` in one that writes it together (`err4021`).
+    Both may be empty: `joined` is where it would not be clear any more what it was (`10.0.12.7` and `10.0.1.27`).
     """
 
     whole: tuple[str, ...]
     parts: tuple[str, ...] = ()
+    joined: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,18 +165,22 @@ def stem(word: str) -> str:
     return word if word.endswith(("ss", "us", "is")) else word[:-1]
 
 
+def _parts(word: str) -> list[re.Match[str]]:
+    return list((_PART if word.isascii() else _PART_ANY).finditer(word))
+
+
 @lru_cache(maxsize=65536)
 def _word_tokens(word: str) -> tuple[tuple[str, int, int], ...]:
     """(token, start, end) within a word: the whole, its parts in order, its parts joined."""
     whole = stem(word.casefold())
     if word.isascii() and word.isalpha() and (word.islower() or word.isupper() or word.istitle()):
         return ((whole, 0, len(word)),)
-    parts = [(stem(m.group().casefold()), m.start(), m.end()) for m in _PART.finditer(word)]
+    parts = [(stem(m.group().casefold()), m.start(), m.end()) for m in _parts(word)]
     if len(parts) < 2 and (not parts or parts[0][0] == whole):
         return ((whole, 0, len(word)),)
     tokens = [(whole, 0, len(word)), *parts]
     if 1 < len(parts) < MAX_JOINED_PARTS:
-        joined = stem("".join(m.group() for m in _PART.finditer(word)).casefold())
+        joined = stem("".join(m.group() for m in _parts(word)).casefold())
         if joined != whole:
             tokens.append((joined, 0, len(word)))
     return tuple(tokens)
@@ -246,8 +253,7 @@ def query_tokens(text: str) -> QueryTokens:
         found += tokens
         words.append(tokens[0])
         if is_code(run):
-            parts = tuple(stem(m.group().casefold()) for m in _PART.finditer(run))
-            codes.setdefault((tokens[0],), Code((tokens[0],), parts if len(parts) > 1 else ()))
+            codes.setdefault((tokens[0],), _code(run, tokens))
         else:
             other = True
     if matches and matches[-1].lastindex and len(matches[-1].group()) > 1:
@@ -264,6 +270,15 @@ def query_tokens(text: str) -> QueryTokens:
         words=tuple(dict.fromkeys(words)),
         only_codes=bool(codes) and not other,
     )
+
+
+def _code(word: str, tokens: list[str]) -> Code:
+    pieces = [m.group() for m in _parts(word)]
+    if len(pieces) < 2:
+        return Code((tokens[0],))
+    clear = len(pieces) < MAX_JOINED_PARTS and not any(a.isdigit() and b.isdigit() for a, b in zip(pieces, pieces[1:], strict=False))
+    joined = stem("".join(pieces).casefold()) if clear else ""
+    return Code((tokens[0],), tuple(stem(piece.casefold()) for piece in pieces), joined)
 
 
 def _mixed_codes(folded: str, matches: list[re.Match[str]]) -> Iterator[tuple[str, ...]]:
@@ -312,4 +327,6 @@ def is_code(word: str) -> bool:
         return len(inner) > 1 or (bool(inner) and len(lower) > 6) or len(lower) > 5
     if "_" in inner or "@" in inner:
         return True
+    if not inner:  # camel case: ConnectionResetError, NodeJS
+        return len(word) > 4 and word.isascii() and len(_parts(word)) > 1
     return "." in inner and max(map(len, re.split(r"[-_./:@#+']+", lower))) > 1

@@ -88,6 +88,7 @@ def test_an_extra_with_a_secret_name_is_hidden() -> None:
         (["/x/celery/__main__.py", "-A", "kbportal", "worker"], "worker"),
         (["/x/bin/celery", "-A", "kbportal", "beat"], "schedule"),
         (["manage.py", "serve", "--only", "worker"], "serve"),
+        (["/x/apps/common/supervised.py", '{"parts": {}}'], "serve"),
         (["manage.py", "migrate"], "migrate"),
         (["x.py"], "python"),
     ],

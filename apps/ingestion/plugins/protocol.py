@@ -45,7 +45,8 @@ class Position:
 class Block:
     """A span [start, end) of the text with its kind and place. Blocks are in reading order and do not overlap.
 
-    Heading: `level` 1..6. Table: `header` holds the lines that open it (GFM header row and ruler) so that every piece can repeat them,
+    Heading: `level` 1..6; the span covers the whole line with its `#` marks. Table: `header` holds the lines that open it (GFM header row
+    and ruler, each with its line break) so that every piece can repeat them: `header + text[row start:row end]` is a table by itself.
     `rows` the spans of its body rows with their own positions, so that a piece never splits a row and can cite its cells.
     """
 
@@ -103,14 +104,24 @@ class ParsedDocument:
     details: dict[str, Any] = field(default_factory=dict)
 
 
+def reason_if_empty(document: ParsedDocument) -> str:
+    """Why a document without text has none: a reason of `REASONS`, "" when it has text."""
+    if document.text.strip():
+        return ""
+    if document.needs_ocr_pages:
+        return "needs_ocr"
+    return "unreadable_text" if document.unreadable_pages else "empty"
+
+
 @dataclass(frozen=True, slots=True)
 class ParseRequest:
     """What to read: a local path, the name it came under, and what the caller wishes."""
 
     path: Path
     file_name: str
-    media_type: str  # sniffed, see `sniff.sniff`
+    media_type: str = ""  # what `sniff.sniff` said; empty = sniffed again by the parser's child
     encoding: str = ""  # override; empty = detect
+    charset_hint: str = ""  # what an HTTP header claimed; joins the candidates, never beats valid bytes
     password: str = ""
     ocr: bool = False  # read pictures and pages without text by OCR
     ocr_pages: tuple[int, ...] = ()  # empty = every page that needs it
@@ -132,7 +143,7 @@ class ParseFailure(Exception):
 
 
 Progress = Callable[[int, int, str], None]
-"""progress(done, total, unit) with unit 'pages', 'sheets', 'slides', 'bytes'; may raise to stop the parser."""
+"""progress(done, total, unit) with unit 'pages', 'sheets', 'slides', 'parts', 'rows', 'files'; may raise to stop the parser."""
 
 
 class Parser(Protocol):
@@ -169,7 +180,8 @@ class ChunkingConfig:
 class Piece:
     """A passage: `content` is what is shown and embedded, [start, end) its exact span in the text.
 
-    `content == text[start:end]` unless `prefix` is set (a table header before later rows): then content == prefix + text[start:end].
+    `content == text[start:end]` unless `prefix` is set (a table header repeated before later rows):
+    then content == prefix + text[start:end].
     `heading_path`: titles above it, outermost first. `positions`: where it stands, in reading order, at most 8.
     `parent`: index into the list of parents, when parent-child is on.
     """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 MAX_RETRY_AFTER_S = 3600.0
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
 _TRANSIENT = {408, 409, 425, 429}
 
 
@@ -73,6 +76,7 @@ class OpenAIEmbedder:
         return wide + math.ceil(sum(len(c.encode("utf-8", "replace")) for c in text if c < "\u2e80") / 3)
 
     def _embed(self, texts: list[str]) -> Matrix:
+        import httpx2
         import openai
 
         clean = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
@@ -80,17 +84,29 @@ class OpenAIEmbedder:
         if self.send_dimension:
             asked["dimensions"] = self.dimension
         try:
-            answer = self._client.embeddings.with_raw_response.create(**asked)
-            body = json.loads(answer.text() if callable(answer.text) else answer.text)
-        except openai.APITimeoutError as error:
+            with self._client.embeddings.with_streaming_response.create(**asked) as answer:
+                body = json.loads(self._read(answer))
+        except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             raise TransientError(f"{self.base_url} did not answer in {self.read_timeout_s:g} s", code="embedding_timeout") from error
         except openai.APIStatusError as error:
             raise self._refused(error) from error
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.TransportError) as error:
             raise TransientError(f"{self.base_url} cannot be reached: {error.__cause__ or error}", code="embedding_unreachable") from error
         except (ValueError, openai.APIResponseValidationError) as error:
             raise TransientError(f"{self.base_url} answered with something that is not JSON", code="embedding_bad_answer") from error
         return self._vectors(body, len(texts))
+
+    def _read(self, answer: Any) -> bytes:
+        """The whole body; one that comes in drops or without end is given up, which the client's own timeouts do not see."""
+        deadline = time.monotonic() + self.read_timeout_s
+        body = bytearray()
+        for part in answer.iter_bytes():
+            body += part
+            if time.monotonic() > deadline:
+                raise TransientError(f"{self.base_url} did not finish its answer in {self.read_timeout_s:g} s", code="embedding_timeout")
+            if len(body) > MAX_ANSWER_BYTES:
+                raise TransientError(f"{self.base_url} answered with more than {MAX_ANSWER_BYTES} bytes", code="embedding_bad_answer")
+        return bytes(body)
 
     def _refused(self, error: Any) -> Exception:
         """The exception for an HTTP status: worth a retry, a wrong setting, or a text the endpoint does not take."""
@@ -102,9 +118,8 @@ class OpenAIEmbedder:
             return TransientError(f"{self.base_url} answered {status}: {said}", code=code, retry_after_s=wait)
         if status in (400, 413, 422):
             return InvalidInput(f"{self.base_url} refused the text ({status}): {said}", field="text", code="embedding_refused")
-        code = {401: "embedding_unauthorised", 403: "embedding_unauthorised", 404: "embedding_model_unknown"}.get(
-            status, "embedding_unavailable"
-        )
+        codes = {401: "embedding_unauthorised", 403: "embedding_unauthorised", 404: "embedding_model_unknown"}
+        code = codes.get(status, "embedding_unavailable")
         return Unavailable(f"{self.base_url} answered {status} for model {self.model}: {said}", code=code)
 
     def _vectors(self, body: Any, count: int) -> Matrix:
@@ -134,8 +149,6 @@ class OpenAIEmbedder:
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:
     """Seconds to wait that a response asks for, in any of its usual headers; None without one, never over an hour."""
-    from email.utils import parsedate_to_datetime
-
     milliseconds, value = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
         if milliseconds is not None:
@@ -145,8 +158,6 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         elif value.strip().replace(".", "", 1).isdigit():
             wait = float(value)
         else:
-            import time
-
             wait = parsedate_to_datetime(value).timestamp() - time.time()
     except (ValueError, TypeError):
         return None
@@ -177,6 +188,8 @@ def open_openai(options: Mapping[str, str]) -> OpenAIEmbedder:
     url = urlsplit(options.get("base_url", ""))
     if url.scheme not in ("http", "https") or not url.hostname:
         raise InvalidInput("base_url must be an http or https address such as https://host/v1", field="base_url")
+    if not options.get("api_key", "").isascii() or not options.get("api_key", "").isprintable():
+        raise InvalidInput("an API key holds plain ASCII characters only", field="api_key")
     if not options.get("model"):
         raise InvalidInput("the embedding model has no name", field="model")
     return OpenAIEmbedder(

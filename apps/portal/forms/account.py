@@ -71,7 +71,11 @@ class LoginForm(allauth_forms.LoginForm):  # type: ignore[misc]
 
 class NameForm(forms.Form):
     username = forms.CharField(
-        label=_("Your name"), min_length=2, max_length=50, help_text=_("What others see."), widget=forms.TextInput(attrs={"autocomplete": "name"})
+        label=_("Your name"),
+        min_length=2,
+        max_length=50,
+        help_text=_("What others see."),
+        widget=forms.TextInput(attrs={"autocomplete": "name"}),
     )
 
 

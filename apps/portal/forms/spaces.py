@@ -12,7 +12,10 @@ from django.utils.translation import gettext_lazy as _
 from apps.spaces.capabilities import KNOWN, OFFERED
 from apps.spaces.models import Membership
 
-ROLES = [(Membership.Role.MEMBER, _("Member: reads and writes documents")), (Membership.Role.ADMIN, _("Admin: also manages bases, people and keys"))]
+ROLES = [
+    (Membership.Role.MEMBER, _("Member: reads and writes documents")),
+    (Membership.Role.ADMIN, _("Admin: also manages bases, people and keys")),
+]
 
 
 class SpaceForm(forms.Form):

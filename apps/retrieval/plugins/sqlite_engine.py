@@ -54,8 +54,7 @@ class SqliteBackend:
     def swap(self, new: SearchBackend) -> None:
         if not isinstance(new, SqliteBackend) or not isinstance(new._store, Database):
             raise InvalidInput("swap takes what begin_rebuild gave", field="new")
-        new.optimise()
-        self._generations().swap(new._store)
+        self._generations().swap(new._store, prepare=new.optimise)
 
     def optimise(self) -> None:
         """Merge the word index and refresh statistics: worth it after a bulk load."""
@@ -258,8 +257,9 @@ def _exact_leg(connection: Connection, query: Query, scope: _Scope, tokens: Quer
         if not tokens.only_codes and _is_common(connection, scope, code.whole, len(whole)):
             continue
         found.append((4, whole))
-        if code.parts:
-            found.append((2, _holding(connection, query, scope, _quoted(code.parts), listed)))
+        loose = [_quoted(sequence) for sequence in (code.parts, (code.joined,)) if any(sequence)]
+        if loose:
+            found.append((2, _holding(connection, query, scope, " OR ".join(loose), listed)))
     grades: dict[int, int] = {}
     owners: dict[int, int] = {}
     for grade, rows in found:

@@ -14,7 +14,8 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from apps.common.serving import DataDirLock, listen, url_of
-from apps.common.supervisor import Part, StartupError, Supervisor, before_start
+from apps.common.supervised import Plan, become
+from apps.common.supervisor import StartupError, before_start
 from kbportal import env
 
 PARTS = ("web", "worker", "schedule")
@@ -31,35 +32,42 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self._serve(_chosen(options["only"]), options["host"], options["port"], migrate=options["migrate"])
+            serve(_chosen(options["only"]), options["host"], options["port"], migrate=options["migrate"])
         except StartupError as error:
             raise CommandError(f"the portal cannot start: {error}") from error
 
-    def _serve(self, chosen: list[str], host: str, port: int, *, migrate: bool) -> None:
-        run_dir = env.DATA_DIR / "run"
-        run_dir.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            url, probe, fd = "", None, -1
-            if "web" in chosen:
-                listener = stack.enter_context(listen(host, port))
-                port, fd = listener.getsockname()[1], listener.fileno()
-                url = url_of(host, port)
-                probe = (url.removeprefix("http://").rpartition(":")[0].strip("[]"), port)
-            stack.enter_context(DataDirLock(run_dir, _locked(chosen), address=url))
-            if pending := _pending_migrations():
-                if not migrate:
-                    raise StartupError(f"{pending} database migrations are pending; run: python manage.py migrate")
-                call_command("migrate", interactive=False, verbosity=1)
-            for hook in before_start:
-                hook()
-            for connection in connections.all():
-                connection.close()
-            parts = [_part(name, fd) for name in chosen]
-            Supervisor(parts, run_dir=run_dir, probe=probe, on_ready=lambda: self._say_ready(url)).run()
 
-    def _say_ready(self, url: str) -> None:
-        self.stdout.write(f"\nThe portal is ready: {url}\nData: {env.DATA_DIR}\nStop it with Ctrl-C.\n\n")
-        self.stdout.flush()
+def serve(chosen: list[str], host: str, port: int, *, migrate: bool) -> None:
+    """Claim address and data folder, check what can be checked, then become the supervisor; returns only by an error.
+
+    Raises: StartupError with a sentence for the operator.
+    """
+    run_dir = env.DATA_DIR / "run"
+    run_dir.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        url, reachable, descriptor = "", "", None
+        if "web" in chosen:
+            listener = stack.enter_context(listen(host, port))
+            port, descriptor = listener.getsockname()[1], listener.fileno()
+            url = url_of(host, port)
+            reachable = url.removeprefix("http://").rpartition(":")[0].strip("[]")
+        lock = stack.enter_context(DataDirLock(run_dir, _locked(chosen), address=url))
+        _bring_up_to_date(migrate=migrate)
+        for hook in before_start:
+            hook()
+        plan = Plan(
+            parts={name: _command(name, descriptor) for name in chosen},
+            run_dir=str(run_dir),
+            log_format=env.LOG_FORMAT,
+            log_level=env.LOG_LEVEL,
+            locks=lock.descriptors,
+            listener=descriptor,
+            url=url,
+            host=reachable,
+            port=port if url else 0,
+        )
+        connections.close_all()
+        become(plan, cwd=env.BASE_DIR)
 
 
 def _chosen(raw: str) -> list[str]:
@@ -77,31 +85,26 @@ def _locked(chosen: list[str]) -> list[str]:
     return [name for name in chosen if name == "schedule"]
 
 
-def _pending_migrations() -> int:
+def _bring_up_to_date(*, migrate: bool) -> None:
     executor = MigrationExecutor(connections["default"])
-    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if pending and not migrate:
+        raise StartupError(f"{pending} database migrations are pending; run: python manage.py migrate")
+    if pending:
+        call_command("migrate", interactive=False, verbosity=1)
 
 
-def _part(name: str, fd: int) -> Part:
-    # Root is usual in a container; messages are JSON only, so the warning about it says nothing.
-    celery = [
-        sys.executable,
-        "-W",
-        "ignore:You're running the worker with superuser privileges",
-        "-m",
-        "celery",
-        "--quiet",
-        "-A",
-        "kbportal",
-    ]
+def _command(name: str, listener: int | None) -> list[str]:
     if name == "web":
-        return Part(name, [sys.executable, "-m", "apps.common.webserver", str(fd)], pass_fds=(fd,))
+        return [sys.executable, "-m", "apps.common.webserver", str(listener)]
+    # Root is usual in a container; messages are JSON only, so the warning about it says nothing.
+    quiet = ["-W", "ignore:You're running the worker with superuser privileges"]
+    celery = [sys.executable, *quiet, "-m", "celery", "--quiet", "-A", "kbportal"]
     if name == "worker":
         threads = sum(env.PARSE_CONCURRENCY if queue == "parse" else 1 for queue in env.WORKER_QUEUES)
-        argv = [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES)]
         # Names must differ between portals that share one broker. Gossip, mingle and heartbeat cost messages; the rows know who lives.
-        argv += ["-n", f"portal-{os.getpid()}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-        return Part(name, argv)
+        options = ["-n", f"portal-{os.getpid()}@%h", "--without-gossip", "--without-mingle", "--without-heartbeat"]
+        return [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES), *options]
     schedule = env.DATA_DIR / "run" / "celerybeat-schedule"
     # No --pidfile: the lock on the data folder does its work and cannot go stale.
-    return Part(name, [*celery, "beat", "--schedule", str(schedule), "-S", "django_celery_beat.schedulers:DatabaseScheduler"])
+    return [*celery, "beat", "--schedule", str(schedule), "-S", "django_celery_beat.schedulers:DatabaseScheduler"]

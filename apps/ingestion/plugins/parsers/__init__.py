@@ -1,0 +1,58 @@
+"""The parsers, one module per family. Importing this package registers them and loads no heavy library."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from apps.ingestion.plugins.parsers import (  # noqa: F401 - importing registers
+    delimited,
+    docx,
+    epub,
+    image,
+    legacy,
+    mail,
+    markdown,
+    pdf,
+    plain,
+    pptx,
+    sheets,
+    structured,
+    web,
+)
+from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, Parser, ParseRequest, Progress, parsers
+from apps.ingestion.plugins.sniff import ACCEPTED, sniff
+
+
+def parser_for(request: ParseRequest) -> tuple[str, Parser, str]:
+    """The name of the parser for this file, the parser, and the media type it is read as.
+
+    Raises: ParseFailure with empty, locked or unsupported_type.
+    """
+    kind = sniff(request.path, request.file_name)
+    if kind.family == "empty":
+        raise ParseFailure("empty", "the file is empty (zero bytes)")
+    if kind.family == "locked":
+        raise ParseFailure("locked", "the file is encrypted with a password; save it without one and upload it again")
+    media_type = request.media_type or kind.media_type
+    for name, parser in parsers:
+        if request.media_type and request.media_type in parser.media_types:
+            return name, parser, media_type
+    if kind.family not in parsers:
+        raise ParseFailure(
+            "unsupported_type",
+            f"unsupported file type {kind.extension or kind.media_type!r}; supported are {', '.join(t.extension for t in ACCEPTED)}",
+            media_type=kind.media_type,
+        )
+    return kind.family, parsers.get(kind.family), kind.media_type
+
+
+def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
+    """Reads one file in this process; use `sandbox.parse_file` for files that others sent.
+
+    Raises: ParseFailure.
+    """
+    name, parser, media_type = parser_for(request)
+    document = parser.parse(replace(request, media_type=media_type), progress)
+    document.parser = document.parser or name
+    document.media_type = document.media_type or media_type
+    return document
