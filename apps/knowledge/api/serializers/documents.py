@@ -103,7 +103,7 @@ class DocumentListQuery(PageQuery):
     keyword = serializers.CharField(required=False, allow_blank=True, help_text="Part of the file name or title, case ignored.")
     file_type = serializers.CharField(required=False, allow_blank=True)
     parse_status = serializers.CharField(required=False, allow_blank=True)
-    source = serializers.CharField(required=False, allow_blank=True, help_text="A channel, or `manual`, or `url`.")
+    source = serializers.CharField(required=False, allow_blank=True, help_text="A channel, or `manual`, or `url`.")  # type: ignore[assignment]
     start_time = Moment(required=False, allow_blank=True, help_text="Changed at or after.")
     end_time = Moment(required=False, allow_blank=True, day_end=True, help_text="Changed at or before.")
     folder_path = serializers.CharField(required=False, allow_blank=True, help_text="Left out: every folder; empty: the root.")
@@ -185,7 +185,7 @@ class DocumentOut(serializers.Serializer[Document]):
     type = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField(help_text="The summary.")
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
     channel = serializers.CharField()
     parse_status = serializers.CharField(help_text="draft pending processing finalizing completed failed cancelled deleting")
     pending_subtasks_count = serializers.IntegerField()
@@ -221,7 +221,7 @@ class DocumentOut(serializers.Serializer[Document]):
         tags = sorted(document.tags.all(), key=lambda tag: (tag.sort_order, tag.pk))
         for tag in tags:
             tag.kb = document.kb
-        return list(TagOut(tags, many=True).data) or None
+        return list(TagOut(tags, many=True).data) or None  # type: ignore[arg-type]
 
     def get_enable_status(self, document: Document) -> str:
         return "enabled" if document.enabled else "disabled"
