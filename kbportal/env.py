@@ -78,6 +78,9 @@ SECRET_KEY: str = _declare("KB_SECRET_KEY", "", str, "Signs sessions and tokens.
 ALLOWED_HOSTS: list[str] = _declare("KB_ALLOWED_HOSTS", "127.0.0.1,localhost,[::1],testserver", _words, "Host names the portal answers to.")
 BASE_URL: str = _declare("KB_BASE_URL", "", str, "Address people use, for links in e-mails; empty: the address of the request.")
 TRUSTED_ORIGINS: list[str] = _declare("KB_TRUSTED_ORIGINS", "", _words, "Origins (https://portal.example) trusted behind a TLS proxy.")
+PROXIES: int = _declare(
+    "KB_PROXIES", "0", int, "Reverse proxies in front of the portal that add to X-Forwarded-For; 0: the header is ignored."
+)
 SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cookies over HTTPS only; set it behind a TLS proxy.")
 DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
 BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")

@@ -7,7 +7,7 @@ from importlib import import_module
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
-from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerView
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
 CONTEXTS = ("accounts", "spaces", "knowledge", "retrieval", "ingestion")
 _routes = [import_module(f"apps.{context}.api.urls") for context in CONTEXTS]
@@ -19,7 +19,7 @@ urlpatterns = [
     path("v1/knowledge/", include((proxied, "personal"))),
     path("v1/tenants/<int:tenant_id>/knowledge/", include((proxied, "organization"))),
     path("api/openapi.json", login_not_required(SpectacularAPIView.as_view()), name="openapi"),
-    path("api/docs/", login_not_required(SpectacularSwaggerView.as_view(url_name="openapi")), name="api-docs"),
+    path("api/docs/", login_not_required(SpectacularSwaggerSplitView.as_view(url_name="openapi")), name="api-docs"),
     path("account/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.portal.urls")),

@@ -11,6 +11,7 @@ import pytest
 from tests.support.redis import running_redis
 from tests.support.stack import LiveStack
 
+pytest_plugins = ["tests.support.world"]
 ROOT = Path(__file__).resolve().parent.parent
 
 

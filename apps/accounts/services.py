@@ -198,7 +198,10 @@ def _good_name(username: str) -> str:
 
 
 def _taken(field: str) -> InvalidInput:
-    texts = {"email": _("This e-mail address is registered already. Sign in instead."), "username": _("This name is taken. Choose another.")}
+    texts = {
+        "email": _("This e-mail address is registered already. Sign in instead."),
+        "username": _("This name is taken. Choose another."),
+    }
     return InvalidInput(texts[field], code=f"{field}_taken", field=field, api_code=1000)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from django.db.models import F
+
 from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
 from apps.ingestion import services, trace
 from apps.ingestion.models import IngestionRun, Span
-from apps.knowledge.events import BaseDeleted, DocumentParseCancelled, DocumentsDeleted, DocumentStored
+from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentParseCancelled, DocumentsDeleted, DocumentStored
 from apps.knowledge.models import Document
 
 
 @listen(DocumentStored)
 def _document_stored(event: DocumentStored) -> None:
+    services.runs_supersede(event.document_id, reason="superseded")
+    Document.objects.filter(pk=event.document_id).update(attempt=F("attempt") + 1)
     document = Document.objects.get(pk=event.document_id)
-    services.runs_supersede(document.pk, reason="superseded")
     services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options})
 
 
@@ -37,3 +40,11 @@ def _base_deleted(event: BaseDeleted) -> None:
     live = IngestionRun.objects.filter(document__kb_id=event.kb_id, state__in=LIVE)
     for document_id in set(live.values_list("document_id", flat=True)):
         services.runs_supersede(document_id, reason="deleted")
+
+
+@listen(ChunksChanged)
+def _chunks_changed(event: ChunksChanged) -> None:
+    """Edited passages need new vectors; their words are indexed at once by retrieval."""
+    document = Document.objects.filter(pk=event.document_id, deleted_at__isnull=True).first()
+    if document is not None and document.is_answerable:
+        services.run_start(document, services.EMBED, {"trigger": "edit"})

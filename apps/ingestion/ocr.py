@@ -12,8 +12,6 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 MIN_SCORE = 0.5
-FEW_LINES = 3
-LONGEST_SIDE = 4000
 
 Box = tuple[float, float, float, float]
 
@@ -57,11 +55,14 @@ def read_image(pixels: Any) -> OcrResult:
 
     pixels = np.ascontiguousarray(_three_channels(np.asarray(pixels, dtype=np.uint8)))
     best = OcrResult(_read(pixels), 0)
-    if _weight(best) < 40 or len(best.lines) < FEW_LINES or _mostly_upright(best.lines, pixels.shape):
-        for turns in (1, 3):
-            lines = _read(np.ascontiguousarray(np.rot90(pixels, turns)))
-            if _weight(OcrResult(lines)) > 1.3 * _weight(best) + 5:
-                best = OcrResult(lines, 90 * turns)
+    sideways = _on_its_side(best.lines, pixels.shape)
+    if sideways or _unsure(best):
+        for turns in (1, 3, 2):
+            found = OcrResult(_read(np.ascontiguousarray(np.rot90(pixels, turns))), 90 * turns)
+            if _weight(found) > (0.9 if sideways else 1.3) * _weight(best) + 2:
+                best, sideways = found, False
+            if not _unsure(best) and not sideways:
+                break
     best.lines = reading_order(best.lines)
     if best.turned:
         for line in best.lines:
@@ -86,7 +87,8 @@ def _read(pixels: Any) -> list[OcrLine]:
     height, width = pixels.shape[:2]
     if min(height, width) < 8:
         return []
-    found = _engine()(pixels)
+    # Without the line classifier: it reads upside-down lines one by one and hides that the page has to be turned.
+    found = _engine()(pixels, use_cls=False)
     if found.boxes is None or found.txts is None:
         return []
     lines = []
@@ -100,12 +102,19 @@ def _read(pixels: Any) -> list[OcrLine]:
     return lines
 
 
+def _unsure(result: OcrResult) -> bool:
+    """Little was found, or what was found is guesswork: worth a try the other way round."""
+    weight = _weight(result)
+    letters = sum(len(line.text) for line in result.lines)
+    return weight < 6 or weight < 0.7 * letters
+
+
 def _weight(result: OcrResult) -> float:
     return sum(len(line.text) * line.score**2 for line in result.lines)
 
 
-def _mostly_upright(lines: list[OcrLine], shape: tuple[int, ...]) -> bool:
-    """Boxes taller than wide with several characters in them: the page lies on its side."""
+def _on_its_side(lines: list[OcrLine], shape: tuple[int, ...]) -> bool:
+    """Boxes taller than wide with several characters in them: the page lies on its side (or is set vertically, which turning makes worse)."""
     height, width = shape[:2]
     tall = sum(1 for li in lines if len(li.text) > 2 and (li.box[3] - li.box[1]) * height > 1.5 * (li.box[2] - li.box[0]) * width)
     return tall > 0.5 * len(lines)
@@ -113,6 +122,8 @@ def _mostly_upright(lines: list[OcrLine], shape: tuple[int, ...]) -> bool:
 
 def _turn_back(box: Box, turned: int) -> Box:
     left, top, right, bottom = box
+    if turned == 180:
+        return (1 - right, 1 - bottom, 1 - left, 1 - top)
     if turned == 90:  # np.rot90 once: new (x, y) = (y, 1 - x) of the old
         return (1 - bottom, left, 1 - top, right)
     return (top, 1 - right, bottom, 1 - left)
@@ -123,7 +134,7 @@ def reading_order(lines: list[OcrLine]) -> list[OcrLine]:
 
     Bands without a gutter (a headline over both columns) stay where they are.
     """
-    lines = sorted(lines, key=lambda li: ((li.box[1] + li.box[3]) / 2, li.box[0]))
+    lines = sorted(lines, key=lambda li: (_middle(li), li.box[0]))
     return _cut(lines, 0)
 
 
@@ -136,37 +147,44 @@ def _cut(lines: list[OcrLine], depth: int) -> list[OcrLine]:
     crossing = [li for li in lines if li.box[0] < gutter - 0.005 and li.box[2] > gutter + 0.005]
     out: list[OcrLine] = []
     rest = [li for li in lines if li not in crossing]
-    edges = sorted((li.box[1] + li.box[3]) / 2 for li in crossing)
+    edges = sorted(_middle(li) for li in crossing)
     for index in range(len(edges) + 1):
         low = edges[index - 1] if index else -1.0
         high = edges[index] if index < len(edges) else 2.0
-        band = [li for li in rest if low <= (li.box[1] + li.box[3]) / 2 < high]
+        band = [li for li in rest if low <= _middle(li) < high]
         out.extend(_cut([li for li in band if (li.box[0] + li.box[2]) / 2 < gutter], depth + 1))
         out.extend(_cut([li for li in band if (li.box[0] + li.box[2]) / 2 >= gutter], depth + 1))
         if index < len(edges):
-            out.extend(li for li in crossing if (li.box[1] + li.box[3]) / 2 == edges[index] and li not in out)
+            out.extend(li for li in crossing if _middle(li) == edges[index] and li not in out)
     return out
 
 
 def _gutter(lines: list[OcrLine]) -> float | None:
-    """An x that few lines cross, with several on both sides that share heights; None when there is none."""
+    """An x with lines of text side by side on both sides, that no line crosses at those heights; None when there is none."""
     left_edge, right_edge = min(li.box[0] for li in lines), max(li.box[2] for li in lines)
-    span = right_edge - left_edge
     best: tuple[float, float] | None = None
     for step in range(15, 86):
-        x = left_edge + span * step / 100
-        crossing = sum(1 for li in lines if li.box[0] < x - 0.005 and li.box[2] > x + 0.005)
-        left = [li for li in lines if li.box[2] <= x + 0.005]
-        right = [li for li in lines if li.box[0] >= x - 0.005]
-        if crossing > 0.2 * len(lines) or len(left) < 3 or len(right) < 3:
+        x = left_edge + (right_edge - left_edge) * step / 100
+        left = [li for li in lines if li.box[2] <= x + 0.004]
+        right = [li for li in lines if li.box[0] >= x - 0.004]
+        pairs = [(a, b) for a in left for b in right if abs(_middle(a) - _middle(b)) < 0.7 * (a.box[3] - a.box[1])]
+        if len(pairs) < 3:
             continue
-        words = sum(len(li.text) for li in left) / len(left), sum(len(li.text) for li in right) / len(right)
-        if min(words) < 8:  # columns of a table hold short cells: keep its rows together
+        sides = {id(a): a for a, _ in pairs}, {id(b): b for _, b in pairs}
+        if min(sum(len(li.text) for li in side.values()) / len(side) for side in sides) < 8:
+            continue  # columns of a table hold short cells: keep its rows together
+        top, bottom = min(_middle(a) for a, _ in pairs), max(_middle(a) for a, _ in pairs)
+        crossing = sum(1 for li in lines if li.box[0] < x - 0.004 and li.box[2] > x + 0.004 and top <= _middle(li) <= bottom)
+        if crossing > 0.15 * (len(sides[0]) + len(sides[1])):
             continue
-        score = crossing - 0.01 * min(len(left), len(right))
-        if best is None or score < best[0]:
+        score = len(sides[0]) + len(sides[1]) - 3 * crossing
+        if best is None or score > best[0]:
             best = (score, x)
     return best[1] if best else None
+
+
+def _middle(line: OcrLine) -> float:
+    return (line.box[1] + line.box[3]) / 2
 
 
 def _rows(lines: list[OcrLine]) -> list[OcrLine]:

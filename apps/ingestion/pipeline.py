@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import sqlite3
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -18,7 +18,8 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
-from apps.common.errors import DomainError, TransientError
+from apps.common.actor import Actor
+from apps.common.errors import Conflict, DomainError, InvalidInput
 from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.ingestion import services, trace
@@ -26,8 +27,8 @@ from apps.ingestion.chunking.service import chunk, config_from_dict
 from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
-from apps.ingestion.plugins.protocol import ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
-from apps.ingestion.sandbox import Limits, parse_file
+from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
+from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
 from apps.knowledge.models import Chunk, Document, ParseStatus
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.services import index_documents
@@ -102,7 +103,8 @@ def _read(work: Pass) -> ParsedDocument:
     """The parsed original, from the sandbox. Raises: ParseFailure, TransientError (a fetch that may succeed later), Stop."""
     document = work.document
     if document.type in (Document.Type.URL, Document.Type.FILE_URL):
-        _fetch(document)
+        _fetch(work)
+        document = work.document
     with local_original(document) as path:
         request = ParseRequest(
             path=path,
@@ -111,24 +113,30 @@ def _read(work: Pass) -> ParsedDocument:
             encoding=str(work.run.options.get("encoding") or work.overrides.get("encoding") or ""),
             ocr=work.ocr,
         )
-        limits = Limits(
-            wall_s=settings.PARSE_TIMEOUT_S * (OCR_WALL_FACTOR if work.ocr else 1),
-            memory_bytes=settings.PARSE_MEMORY_BYTES,
-        )
-        parsed = parse_file(request, limits=limits, on_progress=work.claim.progress, should_stop=work.claim.should_stop)
-    work.claim.check()
-    return parsed
+        try:
+            return parse_file(request, limits=_limits(work.ocr), on_progress=work.claim.progress, should_stop=work.claim.should_stop)
+        except ParseFailure:
+            work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
+            raise
 
 
-def _fetch(document: Document) -> None:
-    """Bring the page or file behind a URL into the file store. Raises: ParseFailure(fetch_failed), TransientError."""
+def _limits(ocr: bool) -> Limits:
+    wall_s = float(settings.PARSE_TIMEOUT_S)
+    if ocr:
+        return replace(OCR_LIMITS, wall_s=wall_s * OCR_WALL_FACTOR, cpu_s=int(wall_s * OCR_WALL_FACTOR))
+    return Limits(wall_s=wall_s, cpu_s=int(wall_s), memory_bytes=settings.PARSE_MEMORY_BYTES)
+
+
+def _fetch(work: Pass) -> None:
+    """Bring the page or file behind an address into the file store. Raises: ParseFailure, TransientError, Stop."""
+    document = work.document
     try:
-        document_fetch_source(document)
-    except TransientError:
-        raise
-    except DomainError as error:
-        raise ParseFailure("too_large" if error.code == "too_large" else "fetch_failed", str(error)) from error
-    document.refresh_from_db()
+        actor = Actor.system(document.space_id, f"run {work.run.pk}")
+        work.document = document_fetch_source(actor=actor, document=document, on_chunk=lambda _size: work.claim.check())
+    except Conflict as error:
+        raise Stop("lost") from error
+    except InvalidInput as error:
+        raise ParseFailure(error.code if error.code in REASONS else "fetch_failed", str(error)) from error
 
 
 def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:

@@ -6,4 +6,4 @@ class KnowledgeConfig(AppConfig):
     label = "knowledge"
 
     def ready(self) -> None:
-        from apps.knowledge import listeners, policies  # noqa: F401
+        from apps.knowledge import jobs, listeners, policies  # noqa: F401

@@ -11,7 +11,7 @@ _BASE = _SPACE + "bases/<uuid:kb_id>/"
 _DOCUMENT = _SPACE + "documents/<uuid:document_id>/"
 
 urlpatterns = [
-    path(_SPACE, home.BaseListView.as_view(), name="base-list"),
+    path(_SPACE, home.BaseListView.as_view(), name="home"),
     path(_SPACE + "bases/new", home.BaseCreateView.as_view(), name="base-create"),
     path(_SPACE + "bases/samples", home.SamplesView.as_view(), name="base-samples"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),

@@ -13,7 +13,7 @@ from apps.knowledge.models import Document, KnowledgeBase
 
 
 def space_url(space_id: int | None) -> str:
-    return reverse("base-list", args=[space_id])
+    return reverse("home", args=[space_id])
 
 
 def base_url(base: KnowledgeBase, **query: Any) -> str:

@@ -7,7 +7,9 @@ from typing import Any
 from django.utils.safestring import mark_safe
 
 STATES = "pending processing finalizing completed failed cancelled draft deleting stalled approved rejected review unknown".split()
-COLOURS = "sunken bg surface raised hover pressed text text-soft text-faint accent accent-soft control focus info success warning danger mark".split()
+COLOURS = (
+    "sunken bg surface raised hover pressed text text-soft text-faint accent accent-soft control focus info success warning danger mark"
+).split()
 SECTIONS = "colour type buttons overlays fields states navigation lists time knowledge uploads".split()
 HUES = "blue orange green purple pink slate".split()
 
@@ -123,7 +125,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "rename": "Rename",
         "admins_only": "Only administrators may delete a knowledge base",
         "confirm_title": "Delete 3 documents?",
-        "confirm_text": "This deletes 3 documents, 118 chunks and their images. Answers that cite them stay and say that the source is gone.",
+        "confirm_text": "Deletes 3 documents, 118 chunks and their images. Answers citing them stay and say that the source is gone.",
         "sentence": "Calibrate the TH01 sensor every quarter and keep the record for two years.",
     },
 }
@@ -178,7 +180,7 @@ def _lists(w: dict[str, str]) -> dict[str, Any]:
             {"label": w["state"]},
             {"label": w["tags"], "hide_phone": True},
             {"label": w["chunks"], "kind": "num", "phone_label": True},
-            {"label": w["updated"], "sort": "none", "href": "#"},
+            {"label": w["updated"], "kind": "time", "sort": "none", "href": "#"},
         ],
         "rows": [
             row("doc1", "completed", "", [w["tag1"]], 42, "10:42", edit=True),
@@ -265,7 +267,7 @@ def _texts(w: dict[str, str]) -> dict[str, Any]:
             {"who": "", "text": w["doc3"], "when": w["yesterday"]},
         ],
         "facts": [
-            {"label": "ID", "value": "7f3c2a9e-0b7d", "mono": True, "copy": True},
+            {"label": "ID", "value": "7f3c2a9e-0b7d", "mono": True, "copyable": True},
             {"label": w["updated"], "value": "2026-11-28 10:42"},
             {"label": w["chunks"], "value": None},
             {"label": w["sources"], "value": "example.org", "href": "#"},
@@ -294,10 +296,11 @@ def _texts(w: dict[str, str]) -> dict[str, Any]:
         ],
         "code": 'def answer(question: str) -> Answer:\n    """<b>Escaped</b>, never run."""\n    return search(question, limit=20)\n',
         # written here, not by a person: nothing to sanitise
-        "prose": mark_safe(
+        "prose": mark_safe(  # noqa: S308
             f"<h2>{w['folder']}</h2><p>{w['sentence']} <mark>ERR-4021</mark> <a href='#'>{w['doc1']}</a></p>"
             f"<ul><li>{w['sensor']}</li><li><code>v1.10.2</code></li></ul><blockquote><p>{w['sentence']}</p></blockquote>"
-            "<div class='table-scroll'><table><thead><tr><th>A</th><th>B</th></tr></thead><tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>"
+            "<div class='table-scroll'><table><thead><tr><th>A</th><th>B</th></tr></thead>"
+            "<tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>"
             r"<div class='arithmatex'>\[ s(q, d) = \tfrac{1}{2}\,\hat{b}(q, d) + \tfrac{1}{2}\,\hat{v}(q, d) \]</div>"
             f"<pre class='mermaid'>flowchart LR\n  A[{w['upload']}] --> B[{w['documents']}] --> C[{w['ask']}]\n</pre>"
         ),

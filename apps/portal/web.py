@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 
-from apps.common.errors import DomainError
 from apps.common.web.views import PageView
 
 DIALOG_SLOT = "dialog-slot"
-
-
-def add_error(form: forms.Form, error: DomainError, names: Mapping[str, str] | None = None) -> None:
-    """Put a refusal of a service beside the input it is about. `names`: {the service's field: the form's}."""
-    field = (names or {}).get(error.field or "", error.field or "")
-    form.add_error(field if field in form.fields else None, str(error))
 
 
 def is_htmx(request: HttpRequest) -> bool:

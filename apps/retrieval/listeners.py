@@ -46,7 +46,7 @@ def _documents_refiled(event: DocumentsRefiled) -> None:
 
 @listen(ChunksChanged)
 def _chunks_changed(event: ChunksChanged) -> None:
-    _after_commit(event.space_id, partial(services.index_documents, event.space_id, [event.document_id]))
+    _after_commit(event.space_id, partial(services.index_edited, event.space_id, event.document_id))
 
 
 @listen(DocumentStored)

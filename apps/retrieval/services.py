@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,8 +15,10 @@ from typing import Any
 import numpy as np
 from django.db.models import F
 
+from apps.common.actor import Actor
 from apps.common.scope import unscoped
 from apps.knowledge.models import Chunk, Document, DocumentTag
+from apps.knowledge.services import document_indexed
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector
@@ -115,6 +118,20 @@ def index_documents(space_id: int, document_ids: Sequence[int], *, into: SearchB
             backend.put(entries)
         if gone := sorted(set(wanted) - {entry.id for entry in entries}):
             backend.delete(space_id, doc_ids=gone)
+
+
+def index_edited(space_id: int, document_id: int) -> None:
+    """Index a document whose passages were edited, and tell the waiting passages how it went."""
+    document = Document.objects.filter(pk=document_id, deleted_at__isnull=True).first()
+    if document is None:
+        return
+    failed = False
+    try:
+        index_documents(space_id, [document_id])
+    except (sqlite3.Error, OSError):
+        log.exception("the edited passages of document %s could not be indexed", document_id)
+        failed = True
+    document_indexed(actor=Actor.system(space_id, "index follows an edit"), document=document, rev=document.index_rev, failed=failed)
 
 
 def set_serving_space(kb_id: int, space_id: int, vector_space: str) -> None:

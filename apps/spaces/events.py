@@ -25,8 +25,7 @@ class StorageAsked:
 
 @dataclass(frozen=True, slots=True)
 class BasesAsked:
-    """Which of these knowledge bases exist for the actor; listeners add them to `found`."""
+    """Which knowledge bases of their space the actor can see, by name; a listener puts them into `found`."""
 
     actor: Actor
-    uids: frozenset[uuid.UUID]
-    found: set[uuid.UUID] = field(default_factory=set)
+    found: dict[uuid.UUID, str] = field(default_factory=dict)

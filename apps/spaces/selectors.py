@@ -14,8 +14,9 @@ from apps.common.actor import Actor
 from apps.common.errors import Gone, NotFound
 from apps.common.events import publish
 from apps.common.policy import authorize
+from apps.common.scope import space_scope
 from apps.spaces.doors import find_default_space, invitation_of_token, invitations_to
-from apps.spaces.events import StorageAsked
+from apps.spaces.events import BasesAsked, StorageAsked
 from apps.spaces.models import ApiKey, Invitation, Membership, Space
 
 STORAGE_QUOTA_BYTES = 10 * 1024**3  # what the contract names as default; the portal's own limit is the disk
@@ -134,10 +135,18 @@ def key_get(*, actor: Actor, key_id: int) -> ApiKey:
     return row
 
 
+def base_names(*, actor: Actor) -> dict[uuid.UUID, str]:
+    """{uid: name} of the knowledge bases in the actor's space, as their context tells."""
+    question = BasesAsked(actor)
+    publish(question)
+    return question.found
+
+
 def storage_used(*, space_id: int) -> int:
     """Bytes the space's contents take. Units: bytes."""
     question = StorageAsked(space_id)
-    publish(question)
+    with space_scope(space_id, "how much a space holds"):
+        publish(question)
     return question.used_bytes
 
 

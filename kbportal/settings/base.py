@@ -39,6 +39,7 @@ INSTALLED_APPS = [
     "allauth.account",
     "rest_framework",
     "drf_spectacular",
+    "drf_spectacular_sidecar",
     "django_filters",
     "django_htmx",
     "django_celery_beat",
@@ -136,7 +137,9 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "account_login"
 LOGIN_REDIRECT_URL = "/"
 ACCOUNT_LOGOUT_REDIRECT_URL = "/account/login/"
-ACCOUNT_ADAPTER = "apps.accounts.adapter.AccountAdapter"
+ACCOUNT_ADAPTER = "apps.portal.account.AccountAdapter"
+ACCOUNT_FORMS = {"signup": "apps.portal.forms.account.SignupForm", "login": "apps.portal.forms.account.LoginForm"}
+ALLAUTH_TRUSTED_PROXY_COUNT = env.PROXIES
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
@@ -144,6 +147,9 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_UNIQUE_EMAIL = True
 ACCOUNT_CHANGE_EMAIL = True
 ACCOUNT_PREVENT_ENUMERATION = True
+ACCOUNT_EMAIL_UNKNOWN_ACCOUNTS = False  # nobody gets mail because a stranger typed their address
+ACCOUNT_EMAIL_SUBJECT_PREFIX = ""
+ACCOUNT_EMAIL_NOTIFICATIONS = True
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/5m/key", "login": env.THROTTLE_SIGN_IN + "/ip", "signup": "20/m/ip"}
 REGISTRATION = env.REGISTRATION
@@ -214,6 +220,7 @@ REST_FRAMEWORK = {
     "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
     "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
     "UNAUTHENTICATED_USER": None,
+    "NUM_PROXIES": env.PROXIES,  # otherwise anybody could write themselves a new address for every attempt
     "DEFAULT_THROTTLE_RATES": {"actor": env.THROTTLE_API, "sign-in": env.THROTTLE_SIGN_IN},
 }
 SPECTACULAR_SETTINGS = {
@@ -223,6 +230,8 @@ SPECTACULAR_SETTINGS = {
     "owner and admin are `admin`, contributor is `member`; `viewer` is a read-only grant of API keys.",
     "VERSION": VERSION,
     "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "SERVE_PERMISSIONS": ["apps.common.api.auth.Public"],
     "SERVE_AUTHENTICATION": [],
     "SCHEMA_PATH_PREFIX": r"/(api/)?v1/",

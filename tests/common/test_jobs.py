@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -224,3 +225,16 @@ def test_a_row_gives_way_to_another_space_and_keeps_its_place_in_its_own(probe: 
     claim.give_way()
     after = claim_next(kind())
     assert after is not None and after.run.pk == b[0].pk
+
+
+def test_a_restart_frees_what_dead_workers_of_this_machine_held(probe: Probe) -> None:
+    mine, dead = space_with_documents("a", 2)
+    assert claim_next(kind()) is not None and claim_next(kind()) is not None
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    host = claims.WORKER_NAME.rpartition(":")[0]
+    IngestionRun.objects.filter(pk=dead.pk).update(worker=f"{host}:{gone.pid}")
+    assert claims.release_dead(kind()) == 1
+    taken = claim_next(kind())
+    assert taken is not None and taken.run.pk == dead.pk
+    assert claim_next(kind()) is None

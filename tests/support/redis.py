@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import redis
 
@@ -27,20 +28,58 @@ def _answers(client: redis.Redis) -> bool:
         return False
 
 
+class RedisProcess:
+    """A Redis server on a loopback port of its own; `kill()` ends it as a crash does, `start()` brings it back, empty, on the same port.
+
+    Raises: FileNotFoundError when the program is not installed.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        if shutil.which("redis-server") is None:
+            raise FileNotFoundError("redis-server")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> RedisProcess:
+        self.start()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(10)
+
+    def start(self) -> None:
+        argv = [
+            "redis-server",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self.folder),
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        self._process = process
+        with redis.Redis(port=self.port, socket_timeout=1) as client:
+            until(lambda: process.poll() is not None or _answers(client), "redis-server to answer")
+        assert process.poll() is None, "redis-server ended at once"
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait(10)
+
+
 @contextmanager
 def running_redis() -> Iterator[str]:
     """The URL of a Redis server that lives as long as the block; FileNotFoundError when the program is not installed."""
-    if shutil.which("redis-server") is None:
-        raise FileNotFoundError("redis-server")
-    port = free_port()
-    with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder:
-        argv = ["redis-server", "--bind", "127.0.0.1", "--port", str(port), "--dir", folder, "--save", "", "--appendonly", "no"]
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-        try:
-            with redis.Redis(port=port, socket_timeout=1) as client:
-                until(lambda: process.poll() is not None or _answers(client), "redis-server to answer")
-            assert process.poll() is None, "redis-server ended at once"
-            yield f"redis://127.0.0.1:{port}/0"
-        finally:
-            process.terminate()
-            process.wait(10)
+    with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder, RedisProcess(Path(folder)) as server:
+        yield server.url

@@ -65,7 +65,12 @@ class ApiView(APIView):
 
     @property
     def op(self) -> Op:
-        return self.operations[self.request.method or "GET"]
+        return self.operations[self._method]
+
+    @property
+    def _method(self) -> str:
+        """DRF answers HEAD with the GET handler: the same action must be allowed for it."""
+        return "GET" if self.request.method == "HEAD" else self.request.method or "GET"
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("tenant_id", None)  # the proxied organization family: ActorMiddleware has entered that space already
@@ -73,7 +78,7 @@ class ApiView(APIView):
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        if request.method not in self.operations:
+        if self._method not in self.operations:
             return  # 405 comes from DRF
         if not rule_for(self.op.action).public:
             if error := door_error(request, needs_space=rule_for(self.op.action).needs is not None):

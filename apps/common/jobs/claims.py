@@ -196,6 +196,28 @@ def _end_poisoned(kind: JobKind, run: Run) -> None:
         kind.on_end(run)
 
 
+def release_dead(kind: JobKind) -> int:
+    """Expire the leases of workers of this machine whose process is gone, so that a restart need not wait for them; how many."""
+    host = WORKER_NAME.rpartition(":")[0]
+    released = 0
+    with unscoped("leases of dead workers of this machine"):
+        held = kind.model.objects.filter(kind=kind.name, state=RunState.RUNNING, worker__startswith=f"{host}:")
+        for worker in set(held.values_list("worker", flat=True)):
+            if not _alive(int(worker.rpartition(":")[2])):
+                released += held.filter(worker=worker).update(lease_until=timezone.now() - timedelta(seconds=1))
+    return released
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 class Heartbeats:
     """One thread per process that renews the leases of everything the process holds."""
 

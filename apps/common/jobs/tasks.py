@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.common import context
 from apps.common.errors import DomainError, TransientError
-from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, runnable
+from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, release_dead, runnable
 from apps.common.jobs.models import RunState
 from apps.common.jobs.registry import JobKind, job_kinds
 from apps.common.jobs.service import ring
@@ -163,6 +163,8 @@ _thread: WorkerThread | None = None
 @worker_ready.connect
 def _start_thread(**_kwargs: Any) -> None:
     global _thread
+    for _name, kind in job_kinds:
+        release_dead(kind)
     beat_worker(timezone.now())
     _thread = WorkerThread()
     _thread.start()

@@ -7,12 +7,12 @@ from django.urls import URLPattern, path
 from apps.ingestion.api.views import ChunkerPreviewView, StagesView
 
 upstream: list[URLPattern] = [
-    path("knowledge/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
-    path("knowledge/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("knowledge/<str:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("knowledge/<str:document_id>/spans", StagesView.as_view(), name="document-spans"),
     path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
 ]
 proxied: list[URLPattern] = [
-    path("documents/<uuid:document_id>/stages", StagesView.as_view(), name="document-stages"),
-    path("documents/<uuid:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("documents/<str:document_id>/stages", StagesView.as_view(), name="document-stages"),
+    path("documents/<str:document_id>/spans", StagesView.as_view(), name="document-spans"),
     path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
 ]

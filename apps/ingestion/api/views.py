@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from typing import Any
 
 from rest_framework import serializers
@@ -41,7 +40,7 @@ class StagesView(ApiView):
         "GET": Op("run.read", summary="What happened to a document, stage by stage", query=AttemptQuery, reply=TraceOut, tags=["documents"])
     }
 
-    def get(self, request: Any, document_id: uuid.UUID) -> Response:
+    def get(self, request: Any, document_id: str) -> Response:
         raw = self.asked()["attempt"]
         document = document_get(actor=self.actor, document_id=document_id)
         return self.render(document_trace(actor=self.actor, document=document, attempt=int(raw) if raw.isdecimal() else None))

@@ -139,9 +139,16 @@ def text_marks(text: str, blocks: Sequence[Block]) -> list[Mark]:
     return _drop_enumerations(found, text)
 
 
-def form_feeds(text: str) -> list[Mark]:
-    """One mark behind every form feed."""
-    return [Mark(match.end(), match.end(), 0, "", "feed") for match in re.finditer("\f", text)]
+def form_feeds(text: str, blocks: Sequence[Block]) -> list[Mark]:
+    """One mark behind every form feed that stands outside of tables and code."""
+    closed = [block for block in blocks if block.kind in ("table", "code")]
+    starts = [block.start for block in closed]
+    found = []
+    for match in re.finditer("\f", text):
+        at = bisect_right(starts, match.start()) - 1
+        if at < 0 or closed[at].end <= match.start():
+            found.append(Mark(match.end(), match.end(), 0, "", "feed"))
+    return found
 
 
 def merge_marks(*groups: Iterable[Mark]) -> list[Mark]:
@@ -172,7 +179,7 @@ class Outline:
                 stack.pop()
             stack.append(mark)
             paths.append(tuple(item.title for item in stack))
-        ends = [mark.start for mark in titled[1:]] + [len(text)]
+        ends = [mark.start for mark in titled[1:]] + [len(text)] * bool(titled)
         bare = tuple(not text[mark.end : end].strip() for mark, end in zip(titled, ends, strict=True))
         return cls(tuple(titled), tuple(paths), bare, tuple(mark.start for mark in titled))
 

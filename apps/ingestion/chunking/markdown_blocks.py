@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from apps.ingestion.plugins.protocol import Block, BlockKind, Position
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+\S|[ \t]*$)")
-_ATX_TEXT = re.compile(r"[ \t]*#{1,6}[ \t]*(.*?)(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r"[ \t]{0,12}(`{3,}|~{3,})([^\n]*)$")
 _RULE = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})$")
 _ITEM = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
-_TABLE_RULER = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_TABLE_RULER = re.compile(r"[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*$")
 _UNESCAPED_PIPE = re.compile(r"(?<!\\)\|")
 _CAPTION = re.compile(
     r"\s*(?:\*\*|__|\*)?(?:表|图|圖|Table|Tab\.|Tabelle|Figure|Fig\.|Abb\.|Abbildung)\s*[\d一二三四五六七八九十A-Z]", re.IGNORECASE
@@ -26,11 +25,13 @@ _IMAGE = re.compile(r"[ \t]*!\[[^\]\n]*\]\([^)\n]*\)[ \t]*$")
 
 
 def heading_title(text: str) -> str:
-    """The words of a heading block: no `#` marks, no setext underline, one line."""
+    """The words of a heading block: no `#` marks, no setext underline, no `**` and code ticks, one line."""
     first = text.strip().split("\n", 1)[0]
-    match = _ATX_TEXT.match(first)
-    title = match.group(1) if match and match.group(1) else first
-    return " ".join(title.strip("*_ \t").split())
+    bare = first.lstrip("#")
+    if bare != first and (not bare or bare[0].isspace()):
+        closed = bare.rstrip("#")
+        first = closed if closed != bare and (not closed or closed[-1].isspace()) else bare
+    return " ".join(first.replace("**", "").replace("`", "").split())
 
 
 def is_item(line: str) -> bool:
@@ -51,7 +52,8 @@ def is_table_ruler(line: str) -> bool:
 
 @dataclass(slots=True)
 class _Scanner:
-    text: str
+    source: str
+    text: str  # the same with a space for each form feed: a page break does not hide the mark that follows it
     lines: list[tuple[int, int]]
     blocks: list[Block]
 
@@ -62,7 +64,10 @@ class _Scanner:
     def add(self, kind: BlockKind, first: int, last: int, **extra: object) -> None:
         """One block over the lines first..last, both included."""
         position = Position(line=first + 1, line_end=last + 1)
-        self.blocks.append(Block(kind, self.lines[first][0], self.lines[last][1], position, **extra))  # type: ignore[arg-type]
+        start = self.lines[first][0]
+        while self.source[start] == "\f":
+            start += 1
+        self.blocks.append(Block(kind, start, self.lines[last][1], position, **extra))  # type: ignore[arg-type]
 
     def front_matter(self) -> int:
         if not self.lines or self.line(0).rstrip() != "---":
@@ -105,7 +110,7 @@ class _Scanner:
                 break
             rows.append((*self.lines[end], Position(line=end + 1, line_end=end + 1)))
             end += 1
-        header = self.text[self.lines[at][0] : self.lines[at + 1][1]] + "\n"
+        header = self.source[self.lines[at][0] : self.lines[at + 1][1]].lstrip("\f") + "\n"
         self.add("table", at, end - 1, header=header, rows=tuple(rows))
         return end
 
@@ -211,6 +216,6 @@ def markdown_blocks(text: str) -> list[Block]:
 
     Shapes: spans are half-open character offsets into `text`, without the newline that ends the block; thematic breaks are no block.
     """
-    scanner = _Scanner(text, line_spans(text), [])
+    scanner = _Scanner(text, text.replace("\f", " "), line_spans(text), [])
     scanner.run()
     return scanner.blocks

@@ -5,8 +5,8 @@ Every step looks at a window of one passage only, so the work grows with the tex
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from apps.ingestion.chunking.headings import Mark, Outline
@@ -120,6 +120,8 @@ class Packer:
             if block.end <= start:
                 continue
             low, high = max(block.start, start), min(block.end, end)
+            if not self.text[low:high].strip():
+                continue
             self._add(waiting, parts, "paragraph", self.maker.units(at, low, self.maker.strengths.get("\n\n", EDGE)))
             at = high
             if block.kind == "table" and block.rows:
@@ -222,7 +224,7 @@ class Packer:
                 stop = self._cut(units, at, stop)
                 if all(unit.glue for unit in units[at:stop]):
                     stop = self._feed(units, at, stop, start)
-                stop = self._within_tokens(units, at, stop, start)
+            stop = self._within_tokens(units, at, stop, start)
             kinds = {unit.kind for unit in units[at:stop] if not unit.glue}
             yield Span(start, units[stop - 1].stop, units[at].start, kinds.pop() if len(kinds) == 1 else "text")
             if stop < len(units):
@@ -324,14 +326,3 @@ class Packer:
             return following.start
         start = overlap_start(self.text, floor, end, units, stop)
         return following.start if start >= end else start
-
-
-def joined_ranges(ranges: Sequence[tuple[int, int]], pack: Callable[[int, int], list[Piece]]) -> list[Piece]:
-    """The passages of each range, one after the other."""
-    return [piece for start, end in ranges for piece in pack(start, end)]
-
-
-def rows_in(block: Block, start: int, end: int) -> int:
-    """How many rows of a table begin in [start, end)."""
-    starts = [row[0] for row in block.rows]
-    return bisect_left(starts, end) - bisect_left(starts, start)

@@ -79,9 +79,9 @@ class Locator:
     """Answers for spans of one document; made once, asked per passage."""
 
     def __init__(self, text: str, blocks: Sequence[Block]) -> None:
-        self.text = text
         self.blocks = blocks
         self.starts = [block.start for block in blocks]
+        self.breaks = [match.start() for match in re.finditer("\n", text)]
         self.row_starts = [[row[0] for row in block.rows] for block in blocks]
 
     def _rows(self, at: int, start: int, end: int) -> list[Position]:
@@ -90,16 +90,19 @@ class Locator:
         first = first if first >= 0 and rows[first][1] > start else first + 1
         return [row[2] for row in rows[first : bisect_left(starts, end)] if row[2] != Position()]
 
+    def _breaks(self, start: int, end: int) -> int:
+        return bisect_left(self.breaks, end) - bisect_left(self.breaks, start)
+
     def _lines(self, block: Block, start: int, end: int) -> Position:
         """The lines of the covered part, where the block's text has one line for each line of the original."""
         position = block.position
         if position.line is None or position.line_end is None or (start <= block.start and end >= block.end):
             return position
-        breaks = self.text.count("\n", block.start, block.end)
-        if position.line_end - position.line != breaks:
+        if position.line_end - position.line != self._breaks(block.start, block.end):
             return position
-        first = position.line + self.text.count("\n", block.start, max(start, block.start))
-        return replace(position, line=first, line_end=first + self.text.count("\n", max(start, block.start), min(end, block.end)))
+        low, high = max(start, block.start), min(end, block.end)
+        first = position.line + self._breaks(block.start, low)
+        return replace(position, line=first, line_end=first + self._breaks(low, high))
 
     def positions(self, start: int, end: int) -> tuple[Position, ...]:
         """Places of [start, end) in reading order, at most `MOST`; table rows as one range of cells."""

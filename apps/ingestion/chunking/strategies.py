@@ -65,19 +65,17 @@ def _merged(text: str, sections: list[_Section], size: int) -> list[tuple[int, i
     ranges: list[tuple[int, int]] = []
     at = 0
     while at < len(sections):
-        first = sections[at]
-        start, end = first.start, first.end
-        own, bare, least = first.start, first.bare, first.level
+        last = sections[at]
+        start, end = last.start, last.end
         at += 1
         while at < len(sections):
             following = sections[at]
-            fits = len(text[start : following.end].rstrip()) - 0 <= size if following.end - start <= size * 2 else False
-            related = following.parent == first.parent or following.parent >= own or (first.level == 0 and following.parent == -1)
+            fits = following.end - start <= size * 2 and len(text[start : following.end].rstrip()) <= size
+            related = following.parent in (last.parent, last.start)
             is_small = min(end - start, following.end - following.start) < small
-            if not bare and not (fits and related and is_small):
+            if not last.bare and not (fits and related and is_small):
                 break
-            end, bare = following.end, following.bare
-            least = min(least, following.level)
+            last, end = following, following.end
             at += 1
         ranges.append((start, end))
     return ranges
@@ -130,7 +128,7 @@ class HeuristicChunker:
     def split(self, document: ParsedDocument, config: ChunkingConfig, tools: SplitTools) -> list[Piece]:
         blocks = blocks_of(document)
         found = marks.merge_marks(
-            marks.heading_marks(document.text, blocks), worded_marks(document, blocks, config), marks.form_feeds(document.text)
+            marks.heading_marks(document.text, blocks), worded_marks(document, blocks, config), marks.form_feeds(document.text, blocks)
         )
         return _split_sections(document, config, tools, blocks, found)
 

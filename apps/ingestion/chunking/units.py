@@ -6,6 +6,7 @@ A unit starts where a cut may be made; it runs to the next unit's start. `streng
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +17,8 @@ from apps.ingestion.plugins.protocol import Block, ChunkingConfig
 HEADING, EDGE, FIRST_SEPARATOR, LAST_SEPARATOR, ITEM, PARAGRAPH, LINE, CONTINUED, SENTENCE, WRAPPED, CLAUSE, WORD = (
     100, 95, 90, 70, 78, 60, 55, 45, 40, 30, 20, 10,
 )  # fmt: skip
+_DEEPEST_INDENT = 400
+_LONGEST_CLUSTER = 64
 DEFAULT_SEPARATORS = ("\n\n", "\n", "。")
 
 _SPACE = re.compile(r"\s*")
@@ -37,7 +40,7 @@ def _boundary_pattern(separators: tuple[str, ...]) -> re.Pattern[str]:
         r"(?P<feed>\f)",
         r"(?P<line>\n)",
         r"(?P<zh>[。！？…；]+[”’」』）)\]\"']*)",
-        r"(?P<en>[.!?]+[”’\")\]]*(?=\s))",
+        r"(?P<en>[.!?]+[”’\")\]]*)",
     ]
     return re.compile("|".join(parts))
 
@@ -95,7 +98,9 @@ class UnitMaker:
         self.sentence = self.strengths.get("。", SENTENCE)
 
     def _sentence_ends(self, at: int, end: int) -> bool:
-        """Whether a `.` at [at, end) closes a sentence: the next word is not lower case, the last is no abbreviation."""
+        """Whether a `.` at [at, end) closes a sentence: white space follows, the next word is not lower case, the last no abbreviation."""
+        if end < len(self.text) and not self.text[end].isspace():
+            return False
         following = _SPACE.match(self.text, end).end()  # type: ignore[union-attr]
         if following < len(self.text) and self.text[following].islower():
             return False
@@ -141,8 +146,12 @@ class UnitMaker:
         places: dict[int, int] = {}
         skip = _BLANK_LINES if lines_only else _SPACE
         found = self._lines(start, end) if lines_only else self.boundaries(start, end)
+        reach = start  # blank text already skipped: a run of blank lines is looked at once
         for at, strength in found:
-            at = min(skip.match(self.text, at, end).end(), end)  # type: ignore[union-attr]
+            if at < reach:
+                at = reach
+            elif at < end and self.text[at].isspace():
+                at = reach = skip.match(self.text, at, end).end()  # type: ignore[union-attr]
             if start < at < end:
                 places[at] = max(places.get(at, 0), strength)
         at, strength = skip.match(self.text, start, end).end(), first  # type: ignore[union-attr]
@@ -169,10 +178,9 @@ class UnitMaker:
         made = self.units(start, end, first)
         item = made[0].start if made else start
         for at, unit in enumerate(made):
-            line = self.text.rfind("\n", start, unit.start) + 1
-            opens = not self.text[max(line, start) : unit.start].strip() and is_item(
-                self.text[max(line, start) : unit.stop].split("\n", 1)[0]
-            )
+            near = max(start, unit.start - _DEEPEST_INDENT)
+            line = max(near, self.text.rfind("\n", near, unit.start) + 1)
+            opens = not self.text[line : unit.start].strip() and is_item(self.text[line : unit.stop].split("\n", 1)[0])
             if opens or at == 0:
                 item = unit.start
                 unit.strength = max(unit.strength, ITEM) if at else unit.strength
@@ -225,7 +233,10 @@ class UnitMaker:
             if edge - at < wanted and edge != unit.stop:
                 continue
             if edge - at <= size // 2 and not self.limits.tokens:
-                yield Unit(at, at + len(self.text[at:edge].rstrip()), strength)
+                stop = at + len(self.text[at:edge].rstrip())
+                if stop == at:
+                    continue
+                yield Unit(at, stop, strength)
             else:
                 for offset, word in enumerate(word_spans(self.text, at, edge, wanted)):
                     yield from self._checked(Unit(*word, WORD if offset else strength))
@@ -243,39 +254,67 @@ class UnitMaker:
 
 
 def word_spans(text: str, start: int, end: int, size: int) -> Iterator[tuple[int, int]]:
-    """[start, end) in spans of at most `size` characters, cut between words where there are any, never inside a grapheme cluster.
-
-    The splitter compares every chunk with all that follow (quadratic), so it gets one small window at a time; of each window the last
-    chunk is split again with what comes after it.
-    """
-    from semantic_text_splitter import TextSplitter
-
-    splitter = TextSplitter(size, trim=False)
-    at, window = start, size * 4 + 32
+    """[start, end) in spans of at most `size` characters, cut between words where there are any, never inside a grapheme cluster."""
+    at = start
     while at < end:
-        stop = min(end, at + window)
-        chunks = splitter.chunk_indices(_encodable(text[at:stop]))
-        if stop < end and len(chunks) <= 1:
-            window *= 2  # one cluster longer than the window
-            continue
-        for offset, chunk in chunks if stop == end else chunks[:-1]:
-            first = at + offset
-            bare = chunk.rstrip()
-            if bare.strip():
-                yield first + len(bare) - len(bare.lstrip()), first + len(bare)
-        if stop == end:
-            return
-        at += chunks[-1][0]
-        window = size * 4 + 32
+        stop = _word_cut(text, at, end, size)
+        bare = text[at:stop]
+        first = at + len(bare) - len(bare.lstrip())
+        last = at + len(bare.rstrip())
+        if first < last:
+            yield first, last
+        at = stop
 
 
-def _encodable(text: str) -> str:
-    """Lone surrogates cannot cross into Rust: each is one placeholder letter there."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return re.sub("[\ud800-\udfff]", "\ufffd", text)
-    return text
+def _word_cut(text: str, at: int, end: int, size: int) -> int:
+    """Where the span from `at` ends: behind a space, else before a code or Latin word, else between two clusters."""
+    stop = at + size
+    if stop >= end:
+        return end
+    space = max(text.rfind(mark, at + size // 4, stop + 1) for mark in (" ", "\n", "\t", "\u3000"))
+    if space >= at and not joined(text, space + 1):
+        return space + 1
+    back = stop
+    while back > at + size // 2 and _in_word(text[back]) and _in_word(text[back - 1]):
+        back -= 1
+    return cluster_edge(text, back if back > at + size // 2 else stop, at, end)
+
+
+def _in_word(char: str) -> bool:
+    return (char.isascii() and char.isalnum()) or char in "-_./@"
+
+
+def joined(text: str, at: int) -> bool:
+    """Whether the characters before and at `at` are one to a reader: marks, joiners, selectors, flags, jamo, halves of a pair."""
+    char, before = text[at : at + 1], text[at - 1 : at]
+    if not char or not before or (char < "\u0300" and before < "\u0300"):
+        return char == "\n" and before == "\r"
+    if before == "\u200d" or char in "\u200c\u200d\uff9e\uff9f" or unicodedata.category(char) in ("Mn", "Me", "Mc"):
+        return not before.isspace()
+    if "\U0001f3fb" <= char <= "\U0001f3ff" or "\U000e0020" <= char <= "\U000e007f" or "\u1160" <= char <= "\u11ff":
+        return True
+    if "\U0001f1e6" <= char <= "\U0001f1ff":
+        flags = at
+        while flags > 0 and at - flags < _LONGEST_CLUSTER and "\U0001f1e6" <= text[flags - 1] <= "\U0001f1ff":
+            flags -= 1
+        return (at - flags) % 2 == 1
+    return "\udc00" <= char <= "\udfff" and "\ud800" <= before <= "\udbff"
+
+
+def cluster_edge(text: str, at: int, start: int, end: int) -> int:
+    """The last place up to `at`, after `start`, that is inside no cluster; the first one behind when there is none.
+
+    A cluster of more than `_LONGEST_CLUSTER` characters is no writing any more and is cut.
+    """
+    back = at
+    while back > start and at - back < _LONGEST_CLUSTER and joined(text, back):
+        back -= 1
+    if back > start and not joined(text, back):
+        return back
+    ahead = at
+    while ahead < end and ahead - at < _LONGEST_CLUSTER and joined(text, ahead):
+        ahead += 1
+    return ahead
 
 
 def overlap_start(text: str, floor: int, at: int, units: list[Unit], upto: int) -> int:
@@ -297,7 +336,4 @@ def overlap_start(text: str, floor: int, at: int, units: list[Unit], upto: int) 
         match = pattern.search(text, max(floor - 1, 0), at)
         if match and floor <= match.end() < at:
             return match.end()
-    for first, _ in word_spans(text, max(units[index].start, floor - 64), at, 1):
-        if first >= floor:
-            return first
-    return at
+    return cluster_edge(text, floor, units[index].start, at)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from apps.ingestion.plugins.protocol import ParseFailure
@@ -67,7 +68,7 @@ def decode(data: bytes, override: str = "", claims: tuple[str, ...] = ()) -> Dec
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return _read(data, codec)
-    if codec := _nul_pattern(data):
+    if codec := utf16_without_mark(data):
         return _read(data, codec)
     try:
         text = data.decode("utf-8")
@@ -102,19 +103,25 @@ def _escaped(data: bytes, text: str) -> Decoded:
         return Decoded(text, "utf-8")
 
 
-def _nul_pattern(data: bytes) -> str:
-    """UTF-16 without a mark is valid UTF-8, but every second byte of its ASCII part is NUL."""
+def utf16_without_mark(data: bytes) -> str:
+    """UTF-16 without a mark is valid UTF-8 where it is ASCII, but every second byte of that part is NUL."""
     head = data[:4096]
     head = head[: len(head) // 2 * 2]
     if len(head) < 4 or b"\0" not in head:
         return ""
     even, odd = head[0::2].count(0), head[1::2].count(0)
     half = len(head) // 2
-    if odd > 0.2 * half and even < 0.02 * half + 1 and even * 10 < odd:
-        return "utf-16-le"
-    if even > 0.2 * half and odd < 0.02 * half + 1 and odd * 10 < even:
-        return "utf-16-be"
+    for mine, other, codec in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if mine > 0.2 * half and other < 0.02 * half + 1 and other * 10 < mine:
+            return codec
+        if mine and mine >= 2 * other and not _strict(head, "utf-8") and _strict(head, codec) and _sane(head.decode(codec, "ignore")):
+            return codec  # Chinese with a few ASCII commas
     return ""
+
+
+def _sane(text: str) -> bool:
+    odd = sum(1 for c in text if unicodedata.category(c) in ("Cc", "Co", "Cn", "Cs") and c not in "\t\r\n")
+    return odd <= 0.01 * len(text)
 
 
 def _mostly_utf8(data: bytes) -> bool:
@@ -147,7 +154,7 @@ def _guess(data: bytes, claims: tuple[str, ...]) -> str:
             break
     sample = b"".join(lines)
     high = len(_HIGH.findall(sample))
-    if high <= 64 and (codec := _short_double_byte(sample)) and not any(c in claims for c in ("euc_kr", "euc_jp", "big5")):
+    if high <= 64 and (codec := _short_double_byte(sample)) and not any(c in claims for c in ("euc_kr", "euc_jp", "shift_jis", "cp949")):
         return codec
     from charset_normalizer import from_bytes
 
@@ -168,6 +175,8 @@ def _short_double_byte(sample: bytes, *, loose: bool = False) -> str:
     pairs = re.findall(rb"[\x81-\xfe][\x40-\xfe]", sample)
     if not pairs:
         return ""
+    if not loose and len(pairs) >= 8 and all(0xB0 <= p[0] <= 0xC8 or p[0] <= 0xA3 for p in pairs):
+        return ""  # Korean syllables fill just these rows; Chinese words of this length hardly ever do
     common = sum(1 for p in pairs if 0xB0 <= p[0] <= 0xD7 and p[1] >= 0xA1 or 0xA1 <= p[0] <= 0xA3 and p[1] >= 0xA1)
     if loose:
         return "gb18030" if common >= 0.5 * len(pairs) else ""

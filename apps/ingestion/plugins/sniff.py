@@ -8,6 +8,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from apps.ingestion.plugins.encodings import utf16_without_mark
+
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
 XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
@@ -200,13 +202,13 @@ def _ole(path: Path, claimed: str) -> Sniffed:
 
 
 def _looks_like_text(head: bytes) -> bool:
+    """Text has next to no control characters; NULs it has only here and there, or at every second place (UTF-16)."""
     if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")):
         return True
-    controls = sum(1 for b in head if b < 32 and b not in (7, 8, 9, 10, 12, 13, 27))
-    nuls = head.count(0)
-    if nuls and (head[0::2].count(0) > 0.2 * len(head) / 2) != (head[1::2].count(0) > 0.2 * len(head) / 2):
-        return controls - nuls <= 0.02 * len(head)
-    return controls <= 0.15 * len(head)
+    if utf16_without_mark(head):
+        return True
+    controls = sum(1 for b in head if b < 32 and b not in (0, 7, 8, 9, 10, 12, 13, 27))
+    return controls <= 0.03 * len(head) and head.count(0) <= 0.2 * len(head)
 
 
 def _text(head: bytes, claimed: str) -> Sniffed:
@@ -228,8 +230,4 @@ def _text(head: bytes, claimed: str) -> Sniffed:
     if known and known.family not in _TEXT_FAMILIES:
         # A text under a binary's name: too poor to be one, and not worth guessing what it was meant to be.
         return Sniffed("application/octet-stream", claimed, known.family)
-    return Sniffed("text/plain", claimed or "txt", "text" if claimed in {"", "txt"} or _wordy(head) else "")
-
-
-def _wordy(head: bytes) -> bool:
-    return b"\0" not in head
+    return Sniffed("text/plain", claimed or "txt", "text" if b"\0" not in head else "")

@@ -1,6 +1,21 @@
 from apps.knowledge.models.base import BaseVisit, KnowledgeBase, Pin
-from apps.knowledge.models.chunk import Chunk, ChunkRevision
-from apps.knowledge.models.document import Document, DocumentTag, ParseStatus
+from apps.knowledge.models.chunk import Chunk, ChunkRevision, passage_hash
+from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, ParseStatus
+from apps.knowledge.models.runs import CleanupRun, MoveRun
 from apps.knowledge.models.tag import Tag
 
-__all__ = ["BaseVisit", "Chunk", "ChunkRevision", "Document", "DocumentTag", "KnowledgeBase", "ParseStatus", "Pin", "Tag"]
+__all__ = [
+    "IN_FLIGHT",
+    "BaseVisit",
+    "Chunk",
+    "ChunkRevision",
+    "CleanupRun",
+    "Document",
+    "DocumentTag",
+    "KnowledgeBase",
+    "MoveRun",
+    "ParseStatus",
+    "Pin",
+    "Tag",
+    "passage_hash",
+]

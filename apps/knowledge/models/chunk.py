@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from typing import Any, ClassVar
 
@@ -12,6 +13,11 @@ from apps.common.actor import Actor
 from apps.common.scope import SpaceOwned, SpaceQuerySet, scoped_manager
 from apps.knowledge.models.base import KnowledgeBase
 from apps.knowledge.models.document import Document
+
+
+def passage_hash(content: str) -> str:
+    """What `content_hash` holds: SHA-256 of the text, in hex."""
+    return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class ChunkQuerySet(SpaceQuerySet):

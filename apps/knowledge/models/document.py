@@ -100,9 +100,16 @@ class Document(SpaceOwned):
                 condition=models.Q(type="file", deleted_at__isnull=True) & ~models.Q(parse_status__in=["failed", "deleting"]),
                 name="knowledge_document_same_bytes",
             ),
+            models.UniqueConstraint(
+                fields=["kb", "file_hash"],
+                condition=models.Q(type="url", deleted_at__isnull=True) & ~models.Q(parse_status__in=["failed", "deleting"]),
+                name="knowledge_document_same_address",
+            ),
         ]
         indexes: ClassVar = [
             models.Index(fields=["kb", "deleted_at", "-created_at", "-id"], name="knowledge_doc_list"),
+            models.Index(fields=["kb", "deleted_at", "-updated_at", "-id"], name="knowledge_doc_changed"),
+            models.Index(fields=["kb", "deleted_at", "file_name", "id"], name="knowledge_doc_named"),
             models.Index(fields=["kb", "folder_path"], name="knowledge_doc_folder"),
             models.Index(fields=["kb", "parse_status"], name="knowledge_doc_status"),
             models.Index(fields=["space", "-updated_at"], name="knowledge_doc_space"),

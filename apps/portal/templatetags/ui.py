@@ -19,13 +19,12 @@ from typing import Any
 
 from django import forms, template
 from django.template.context import Context
-from django.utils.html import conditional_escape, format_html, format_html_join
+from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
 _PREFIXES = {"hx_": "hx-", "data_": "data-", "aria_": "aria-", "x_": "x-", "on_": "x-on:", "bind_": "x-bind:"}
-_REFUSED = ("on", "style", "hx-on", "x-html")
 
 
 def _attribute_name(parameter: str) -> str | None:
@@ -43,11 +42,12 @@ def attrs(values: Mapping[str, Any] | None) -> SafeString:
     parts = []
     for name, value in values.items():
         # SECURITY: inline handlers and styles would need an open content policy; nothing may bring them in by this way.
-        if name in ("style", "x-html") or (name.startswith(_REFUSED[0]) and not name.startswith("x-")) or name.startswith("hx-on"):
+        if name in ("style", "x-html") or name.startswith(("on", "hx-on")):
             raise ValueError(f"attribute {name!r} is not allowed in a component")
         if value is None or value is False:
             continue
-        parts.append(format_html(" {}", name) if value is True else format_html(' {}="{}"', name, value))
+        # Escaped even when it comes marked as safe: safe markup is not a safe attribute.
+        parts.append(format_html(" {}", name) if value is True else format_html(' {}="{}"', name, escape(str(value))))
     return format_html_join("", "{}", ((part,) for part in parts))
 
 
@@ -67,15 +67,15 @@ def _draw(context: Context, name: str, parameters: dict[str, Any]) -> SafeString
 
 
 @register.simple_tag(takes_context=True)
-def ui(context: Context, name: str, **parameters: Any) -> SafeString:
-    """The component `name` drawn with nothing but these parameters."""
-    return _draw(context, name, parameters)
+def ui(context: Context, component: str, /, **parameters: Any) -> SafeString:
+    """The named component drawn with nothing but these parameters."""
+    return _draw(context, component, parameters)
 
 
 @register.simple_block_tag(takes_context=True)
-def uiblock(context: Context, content: str, name: str, **parameters: Any) -> SafeString:
-    """The component `name` around the markup between the tags, which it receives as `slot`."""
-    return _draw(context, name, {**parameters, "slot": conditional_escape(content)})
+def uiblock(context: Context, content: str, component: str, /, **parameters: Any) -> SafeString:
+    """The named component around the markup between the tags, which it receives as `slot`."""
+    return _draw(context, component, {**parameters, "slot": conditional_escape(content)})
 
 
 @register.simple_tag(takes_context=True)

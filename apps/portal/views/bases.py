@@ -20,7 +20,8 @@ from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get
 from apps.knowledge.services import base_update
 from apps.portal.base_frame import base_frame
-from apps.portal.web import PageView, add_error
+from apps.portal.views.forms import put_error
+from apps.portal.web import PageView
 
 STRATEGIES = (
     ("auto", gettext_lazy("Automatic: by headings when there are enough of them")),
@@ -146,7 +147,7 @@ class BaseSettingsView(PageView):
         try:
             base_update(actor=self.actor, base=base, name=values["name"], description=values["description"], config=config)
         except DomainError as error:
-            add_error(form, error, NAMES)
+            put_error(form, error, NAMES)
             return self._page(base, form, status=422)
         messages.success(request, _("Settings saved. Documents that are here already keep their passages until they are parsed again."))
         return redirect(reverse("base-settings", args=[space_id, base.uid]))

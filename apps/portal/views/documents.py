@@ -24,7 +24,8 @@ from apps.portal.document_list import list_context, live_url
 from apps.portal.document_query import ListQuery
 from apps.portal.document_rows import TEXT_TYPES, rows_of, type_of
 from apps.portal.uploading import upload_target
-from apps.portal.web import DialogView, PageView, add_error, done
+from apps.portal.views.forms import put_error
+from apps.portal.web import DialogView, PageView, done
 
 VIEWS = ("table", "cards")
 VIEW_COOKIE = "kb_view"
@@ -184,7 +185,7 @@ class DocumentRenameView(DocumentPageView):
         try:
             document_update(actor=self.actor, document=document, title=title)
         except DomainError as error:
-            add_error(form, error)
+            put_error(form, error)
             return self._form(document, form, status=422)
         return self.done(_("Renamed."), back=self.back(document))
 

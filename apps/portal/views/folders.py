@@ -14,7 +14,8 @@ from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import DocumentFilters, base_get, document_list, folder_paths
 from apps.knowledge.services import folder_rename
 from apps.portal import links
-from apps.portal.web import DialogView, add_error, go
+from apps.portal.views.forms import put_error
+from apps.portal.web import DialogView, go
 
 
 class FolderForm(forms.Form):
@@ -41,7 +42,7 @@ class FolderRenameView(DialogView):
         try:
             folder_rename(actor=self.actor, base=base, source=source, target=form.cleaned_data["target"])
         except DomainError as error:
-            add_error(form, error, {"to": "target", "from": "target"})
+            put_error(form, error, {"to": "target", "from": "target"})
             return self._form(base, source, form, status=422)
         return go(request, links.base_url(base, folder=form.cleaned_data["target"]))
 

@@ -21,7 +21,8 @@ from apps.knowledge.selectors.figures import BaseFigures, base_figures
 from apps.knowledge.services import base_create, base_delete, base_pin_toggle
 from apps.portal import links, samples
 from apps.portal.base_frame import marks
-from apps.portal.web import DialogView, PageView, add_error, done, go
+from apps.portal.views.forms import put_error
+from apps.portal.web import DialogView, PageView, done, go
 
 #: Kinds of bases that have pages of their own here; the dialog asks only while there is a choice.
 KINDS = (KnowledgeBase.Type.DOCUMENT,)
@@ -116,7 +117,7 @@ class BaseCreateView(DialogView):
         except Conflict:
             base = self._made_before(form)
         except DomainError as error:
-            add_error(form, error)
+            put_error(form, error)
             return self._form(form, status=422)
         return go(request, links.base_url(base))
 

@@ -17,7 +17,8 @@ from apps.knowledge.services import Arrival, document_import_url, document_rewri
 from apps.portal import links
 from apps.portal.base_frame import base_frame
 from apps.portal.document_rows import Row, rows_of
-from apps.portal.web import DialogView, PageView, add_error, go
+from apps.portal.views.forms import put_error
+from apps.portal.web import DialogView, PageView, go
 
 MAX_CONTENT = 200_000
 
@@ -67,7 +68,7 @@ class UrlImportView(DialogView):
         try:
             stored = document_import_url(actor=self.actor, base=base, url=values["url"], title=values["title"], arrival=arrival)
         except DomainError as error:
-            add_error(form, error, {"folder_path": "folder", "fileName": "url", "file_type": "url"})
+            put_error(form, error, {"folder_path": "folder", "fileName": "url", "file_type": "url"})
             return self._form(base, form, status=422)
         if stored.duplicate:
             form.add_error("url", _("This address is in the knowledge base already."))
@@ -140,7 +141,7 @@ class DocumentNewView(WrittenPage):
                 actor=self.actor, base=base, content=values["content"], arrival=arrival, title=values["title"], status=self._status(request)
             )
         except DomainError as error:
-            add_error(form, error, {"folder_path": "folder"})
+            put_error(form, error, {"folder_path": "folder"})
             return self._page(base, form, status=422)
         return go(request, links.base_url(base, **({"folder": values["folder"]} if values["folder"] else {})))
 
@@ -173,7 +174,7 @@ class DocumentEditView(WrittenPage):
         except Conflict as conflict:
             return self._page(document.kb, form, document=document, conflict=conflict, status=409)
         except DomainError as error:
-            add_error(form, error)
+            put_error(form, error)
             return self._page(document.kb, form, document=document, status=422)
         return go(request, links.base_url(document.kb))
 

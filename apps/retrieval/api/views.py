@@ -10,6 +10,7 @@ from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, Op
 from apps.common.errors import InvalidInput
+from apps.knowledge.selectors import as_uuid
 from apps.retrieval.api.serializers import HybridSearchIn, KnowledgeSearchIn, ResultOut
 from apps.retrieval.context import context_of
 from apps.retrieval.search import Mode, Options, Scope, search
@@ -18,16 +19,12 @@ NO_SCOPE = "At least one knowledge_base_id, knowledge_base_ids, knowledge_ids, o
 EXAMPLE = {"query_text": "ERR-4021", "match_count": 5}
 
 
+NOBODY = uuid.UUID(int=0)
+
+
 def uids(values: Any) -> tuple[uuid.UUID, ...]:
     """Ids as UUIDs; one that is no UUID cannot be any row's, so it becomes one that matches nothing."""
-    return tuple(_uid(value) for value in values or [])
-
-
-def _uid(value: str) -> uuid.UUID:
-    try:
-        return uuid.UUID(str(value))
-    except ValueError:
-        return uuid.UUID(int=0)
+    return tuple(as_uuid(value) or NOBODY for value in values or [])
 
 
 def _mode(body: dict[str, Any]) -> Mode | None:
@@ -55,18 +52,19 @@ class HybridSearchView(ApiView):
         for method in ("GET", "POST")
     }
 
-    def get(self, request: Any, kb_id: uuid.UUID) -> Response:
+    def get(self, request: Any, kb_id: str) -> Response:
         return self.post(request, kb_id)
 
-    def post(self, request: Any, kb_id: uuid.UUID) -> Response:
+    def post(self, request: Any, kb_id: str) -> Response:
         body = self.read()
         mode = _mode(body)
+        base = as_uuid(kb_id) or NOBODY
         extra = uids(body.get("knowledge_base_ids"))
-        if extra and kb_id not in extra:
+        if extra and base not in extra:
             raise InvalidInput(_("`knowledge_base_ids` must include the base of the address."), field="knowledge_base_ids", api_code=1000)
         tags = [*(body.get("tag_ids") or []), *(body.get("scope_tag_ids") or [])]
         scope = Scope(
-            kb_uids=tuple(dict.fromkeys((kb_id, *extra))),
+            kb_uids=tuple(dict.fromkeys((base, *extra))),
             document_uids=uids(body["knowledge_ids"]) if body.get("knowledge_ids") else None,
             tag_uids=uids(tags) if tags else None,
             folder_path=body.get("folder_path"),

@@ -81,7 +81,8 @@ class Database:
             connection.execute("PRAGMA journal_mode=WAL")
             options = ", content='', contentless_delete=1" if CONTENTLESS else ""
             connection.executescript(f"BEGIN; {_TABLES} {_FTS.format(options=options)};")
-            versions = [("schema", str(SCHEMA_VERSION)), ("tokeniser", tokeniser_id())]
+            words = "contentless" if CONTENTLESS else "content"
+            versions = [("schema", str(SCHEMA_VERSION)), ("tokeniser", tokeniser_id()), ("words", words)]
             connection.executemany("INSERT INTO meta VALUES (?, ?)", versions)
             connection.execute("COMMIT")
         finally:
@@ -95,7 +96,9 @@ class Database:
             connection.execute(f"PRAGMA {pragma}")
         if not self._checked:
             held = dict(connection.execute("SELECT name, value FROM meta"))
-            wanted = {"schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id()}
+            wanted = {"schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id(), "words": held.get("words", "")}
+            if held.get("words") == "contentless" and not CONTENTLESS:
+                wanted["words"] = "content"  # written with a newer SQLite, which this one cannot read
             if held != wanted:
                 connection.close()
                 raise IndexOutdated(f"the search index was written as {held}, this version needs {wanted}; run manage.py rebuild_index")

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from apps.retrieval.plugins.protocol import Vector
 
-ROWS_AT_ONCE = 4096  # rows turned to float32 in one go: 6 MB at 384 dimensions, stays in the cache of the processor
+# Values turned to float32 in one go: 1,024 rows at 384 dimensions. They stay in the processor's cache, and OpenBLAS does not share
+# out a product of this size among threads, which on busy cores took 36 ms instead of 1.1 for 16,000 rows.
+VALUES_AT_ONCE = 393_216
 
 
 def quantise(vectors: Sequence[Vector | None], dimension: int) -> tuple[bytes, bytes]:
@@ -56,6 +58,10 @@ def best_rows(batches: Iterable[list[tuple[int, bytes, bytes, bytes, bytes]]], v
 
 def _dot(values: NDArray[np.int8], question: Vector) -> Vector:
     out = np.empty(len(values), dtype=np.float32)
-    for at in range(0, len(values), ROWS_AT_ONCE):
-        out[at : at + ROWS_AT_ONCE] = values[at : at + ROWS_AT_ONCE].astype(np.float32) @ question
+    rows = max(VALUES_AT_ONCE // len(question), 1)
+    buffer = np.empty((min(rows, len(values)), len(question)), dtype=np.float32)
+    for at in range(0, len(values), rows):
+        part = buffer[: len(values) - at]
+        np.copyto(part, values[at : at + rows])
+        np.dot(part, question, out=out[at : at + rows])
     return out

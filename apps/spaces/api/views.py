@@ -123,9 +123,7 @@ class MemberView(WorkspaceView):
 
     def put(self, request: Any, workspace_id: int, user_id: str) -> Response:
         role = self.read()["role"]
-        return self.render(
-            member_services.member_role_set(actor=self.actor, space=self.space, user_id=known_user_id(user_id), role=role)
-        )
+        return self.render(member_services.member_role_set(actor=self.actor, space=self.space, user_id=known_user_id(user_id), role=role))
 
     def delete(self, request: Any, workspace_id: int, user_id: str) -> Response:
         member_services.member_remove(actor=self.actor, space=self.space, user_id=known_user_id(user_id))

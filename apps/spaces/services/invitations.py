@@ -103,7 +103,9 @@ def invitation_accept_token(*, actor: Actor, token: str) -> Membership:
 
 
 @transaction.atomic
-def invitation_register(*, actor: Actor, token: str, email: str, username: str, password: str, language: str = "") -> tuple[User, Membership]:
+def invitation_register(
+    *, actor: Actor, token: str, email: str, username: str, password: str, language: str = ""
+) -> tuple[User, Membership]:
     """A new account that joins the inviting space, all or nothing; works while sign-up is by invitation only.
 
     Raises: what `user_register` and `invitation_accept_token` raise.

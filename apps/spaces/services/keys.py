@@ -14,13 +14,12 @@ from django.utils.translation import gettext_lazy as _
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
-from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.common.text import clean_line
 from apps.spaces.capabilities import KNOWN
 from apps.spaces.doors import token_hash
-from apps.spaces.events import BasesAsked
 from apps.spaces.models import ApiKey, Space
+from apps.spaces.selectors import base_names
 
 NAME_MAX = 100
 HINT_HEAD, HINT_TAIL = 7, 4
@@ -107,11 +106,10 @@ def _known_capabilities(asked: Iterable[str]) -> list[str]:
 
 
 def _known_bases(actor: Actor, asked: Iterable[uuid.UUID]) -> list[str]:
-    question = BasesAsked(actor, frozenset(asked))
-    if not question.uids:
+    wanted = set(asked)
+    if not wanted:
         return []
-    publish(question)
-    if missing := sorted(str(uid) for uid in question.uids - question.found):
+    if missing := sorted(str(uid) for uid in wanted - base_names(actor=actor).keys()):
         text = _("These knowledge bases are not in this space: %(missing)s.")
         raise InvalidInput(text % {"missing": ", ".join(missing)}, field="knowledge_base_ids")
-    return sorted(str(uid) for uid in question.uids)
+    return sorted(str(uid) for uid in wanted)

@@ -16,6 +16,7 @@ from apps.common.policy import authorize
 from apps.spaces.membership import grantable, hold, join
 from apps.spaces.models import ApiKey, Membership, Space
 
+
 @transaction.atomic
 def member_add(*, actor: Actor, space: Space, email: str, role: str) -> Membership:
     """A registered person joins at once.

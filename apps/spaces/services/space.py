@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.accounts.services import preferences_update
 from apps.common.activity import audit
 from apps.common.actor import Actor
-from apps.common.errors import Conflict, InvalidInput, RateLimited
+from apps.common.errors import Conflict, Forbidden, InvalidInput, RateLimited
 from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.common.scope import space_scope
@@ -75,7 +75,10 @@ def space_delete(*, actor: Actor, space: Space, typed_name: str | None = None) -
 def space_switch(*, actor: Actor, space_id: int) -> tuple[Actor, Space]:
     """The actor inside another of their spaces, remembered for next time. Raises: Forbidden for a space that is not theirs."""
     authorize(actor, "auth.switch-space")
-    entered, space = enter_space(actor, space_id)
+    try:
+        entered, space = enter_space(actor, space_id)
+    except Forbidden as error:
+        raise Forbidden(_("You are not a member of this space."), code="switch_refused") from error
     preferences_update(actor=entered, last_space_id=space.pk)
     return entered, space
 

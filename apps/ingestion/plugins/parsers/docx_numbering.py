@@ -15,7 +15,7 @@ _CHINESE = frozenset(
 )
 
 
-def chinese(number: int, *, zero: str = "零") -> str:
+def chinese(number: int, *, leading: bool = True) -> str:
     """1 -> 一, 12 -> 十二, 105 -> 一百零五."""
     if number < 0 or number >= 100_000_000:
         return str(number)
@@ -23,16 +23,16 @@ def chinese(number: int, *, zero: str = "零") -> str:
         return _DIGITS[number]
     if number >= 10_000:
         high, low = divmod(number, 10_000)
-        return chinese(high) + "万" + ((zero if low < 1000 else "") + chinese(low) if low else "")
+        return chinese(high) + "万" + (("零" if low < 1000 else "") + chinese(low, leading=False) if low else "")
     out, pending = "", False
     for unit, name in ((1000, "千"), (100, "百"), (10, "十"), (1, "")):
         digit, number = divmod(number, unit)
         if digit:
-            out += (zero if pending and out else "") + _DIGITS[digit] + name
+            out += ("零" if pending and out else "") + _DIGITS[digit] + name
             pending = False
         elif out:
             pending = True
-    return out[1:] if out.startswith("一十") else out
+    return out.removeprefix("一") if leading and out.startswith("一十") else out
 
 
 def roman(number: int) -> str:

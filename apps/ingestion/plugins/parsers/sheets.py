@@ -111,7 +111,7 @@ def _rows(builder: DocumentBuilder, sheet: Any, name: str, cells: SheetCells) ->
         line: list[str] = []
         for c, value in enumerate(values):
             at = (r, c)
-            text = cells.shown.get(at) or one_line(show_value(value)) if value != "" else ""
+            text = cells.shown.get(at) or one_line(show_value(value))
             if not text and at in uncalculated:
                 text = NOT_CALCULATED
                 builder.warn(

@@ -21,7 +21,7 @@ _CELL = re.compile(r"([A-Z]{1,3})(\d{1,7})$")
 
 @dataclass(slots=True)
 class SheetCells:
-    """By (row, column), counted from 0: the shown text of formatted numbers, and formulas without a value."""
+    """By (row, column), counted from 0: the shown text of formatted numbers and of errors, and formulas without a value."""
 
     shown: dict[tuple[int, int], str] = field(default_factory=dict)
     uncalculated: set[tuple[int, int]] = field(default_factory=set)
@@ -100,6 +100,8 @@ def _sheet(data: bytes, formats: list[str], date1904: bool) -> SheetCells:
         lowest, rightmost, leftmost, topmost = max(lowest, row), max(rightmost, column), min(leftmost, column), min(topmost, row)
         if formula and not value and element.get("t") != "str":
             cells.uncalculated.add((row, column))
+        elif value and element.get("t") == "e":
+            cells.shown[row, column] = value
         elif value and element.get("t") in (None, "n") and len(cells.shown) < MAX_SHOWN:
             style = element.get("s") or "0"
             code = formats[int(style)] if style.isdigit() and int(style) < len(formats) else ""

@@ -13,6 +13,8 @@ const OPEN = new Set(["waiting", "sending"]);
 const SHOWN = 200;
 const FOLLOW_MS = 2000;
 let nextId = 1;
+// Files and requests stay outside of what Alpine watches: its proxies do not work on them.
+const jobs = new Map();
 
 /** Files of a drop with the paths they have inside dropped folders. Entries must be taken before the event ends. */
 export async function filesOf(transfer) {
@@ -80,7 +82,7 @@ export const uploads = {
       const twin = file && me.list.find((item) => OPEN.has(item.state) && item.path === path && item.size === file.size && item.url === target.url);
       if (twin) continue;
       const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", note: say("upload.waiting"), link: "", url: target.url, retryable: true };
-      Object.defineProperty(item, "job", { value: { file, target, xhr: null }, enumerable: false });
+      jobs.set(item.id, { file, target, xhr: null });
       const refusal = refuse(file, target);
       if (refusal) Object.assign(item, { state: "failed", note: refusal, retryable: false });
       me.list.push(item);
@@ -110,14 +112,16 @@ export const uploads = {
   cancel(item) {
     if (!OPEN.has(item.state)) return;
     Object.assign(item, { state: "cancelled", note: say("upload.cancelled") });
-    item.job.xhr?.abort();
+    jobs.get(item.id).xhr?.abort();
     uploads.pump();
   },
   cancelAll() {
     for (const item of [...uploads.me.list].reverse()) uploads.cancel(item);
   },
   clear() {
-    if (!uploads.me.busy) uploads.me.list = [];
+    if (uploads.me.busy) return;
+    uploads.me.list = [];
+    jobs.clear();
   },
 };
 
@@ -131,13 +135,14 @@ function refuse(file, target) {
 }
 
 function send(item) {
-  const { file, target } = item.job;
+  const job = jobs.get(item.id);
+  const { file, target } = job;
   const form = new FormData();
   for (const [name, value] of Object.entries(target.extra)) form.append(name, value);
   form.append(target.field, file, file.name);
   if (target.nameField) form.append(target.nameField, target.folder ? `${target.folder}/${item.path}` : item.path);
   const xhr = new XMLHttpRequest();
-  item.job.xhr = xhr;
+  job.xhr = xhr;
   Object.assign(item, { state: "sending", sent: 0, note: say("upload.sending", { percent: 0 }) });
   xhr.upload.addEventListener("progress", (event) => {
     if (!event.lengthComputable || item.state !== "sending") return;
@@ -216,7 +221,8 @@ function settle(item, now) {
 /** Where the stored document is read, from data-upload-link with {id} in it. */
 function linkOf(item, body) {
   const id = body?.data?.id;
-  return id && item.job.target.link ? item.job.target.link.replace("{id}", encodeURIComponent(id)) : "";
+  const { link } = jobs.get(item.id).target;
+  return id && link ? link.replace("{id}", encodeURIComponent(id)) : "";
 }
 
 function fail(item, note, retryable = true) {

@@ -82,6 +82,9 @@ on("click", "[data-dialog-open]", (event, button) => {
   openDialog(document.getElementById(button.dataset.dialogOpen));
 });
 
+// A dialog whose form came back with errors.
+for (const dialog of document.querySelectorAll("dialog[data-open]")) openDialog(dialog);
+
 on("click", "[data-dialog-close]", (_event, button) => button.closest("dialog")?.close(button.value || ""));
 
 // A press on the backdrop closes, unless the dialog holds typed text (data-guard asks before).

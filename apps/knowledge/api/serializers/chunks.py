@@ -1,0 +1,177 @@
+"""Shapes of passages, their revisions, and activity (contract knowledge 7, 10)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from apps.common.api.views import PageQuery
+from apps.common.models import Activity
+from apps.knowledge.api.serializers.fields import Flag, TextList
+from apps.knowledge.models import Chunk, ChunkRevision
+
+
+class ChunkListQuery(PageQuery):
+    """`page_size` above 100 is clamped (contract knowledge 1.6)."""
+
+    default_page_size: ClassVar[int] = 10
+    page_size = serializers.IntegerField(required=False, default=10, min_value=0, max_value=1000)
+    chunk_type = TextList(required=False, help_text="Repeat for several; default text.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        attrs["page_size"] = min(attrs["page_size"], 100)
+        return attrs
+
+
+class ChunkUpdateIn(serializers.Serializer[Any]):
+    content = serializers.CharField(required=False, allow_blank=True, allow_null=True, trim_whitespace=False)
+    is_enabled = Flag(required=False, allow_null=True)
+    expected_revision = serializers.IntegerField(required=False, allow_null=True, help_text="`content_revision` you edited; 409 otherwise.")
+
+
+class RevertIn(serializers.Serializer[Any]):
+    revision = serializers.IntegerField(min_value=0)
+    expected_revision = serializers.IntegerField(required=False, allow_null=True)
+
+
+class ChunkOut(serializers.Serializer[Chunk]):
+    id = serializers.UUIDField(source="uid")
+    seq_id = serializers.IntegerField(source="pk")
+    tenant_id = serializers.IntegerField(source="space_id")
+    knowledge_id = serializers.UUIDField(source="document.uid")
+    knowledge_base_id = serializers.UUIDField(source="kb.uid")
+    tag_id = serializers.SerializerMethodField()
+    content = serializers.CharField()
+    content_revision = serializers.IntegerField()
+    index_status = serializers.CharField()
+    last_editor_id = serializers.SerializerMethodField()
+    chunk_index = serializers.IntegerField()
+    is_enabled = serializers.BooleanField()
+    flags = serializers.SerializerMethodField()
+    status = serializers.SerializerMethodField()
+    start_at = serializers.IntegerField()
+    end_at = serializers.IntegerField()
+    pre_chunk_id = serializers.SerializerMethodField()
+    next_chunk_id = serializers.SerializerMethodField()
+    parent_chunk_id = serializers.SerializerMethodField()
+    chunk_type = serializers.CharField()
+    relation_chunks = serializers.SerializerMethodField()
+    indirect_relation_chunks = serializers.SerializerMethodField()
+    metadata = serializers.JSONField(allow_null=True)
+    content_hash = serializers.CharField()
+    image_info = serializers.CharField()
+    source_locators = serializers.JSONField(source="positions", help_text="Page, sheet and cells, slide or line in the original.")
+    heading_path = serializers.JSONField()
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+    deleted_at = serializers.SerializerMethodField()
+
+    def get_tag_id(self, chunk: Chunk) -> str:
+        return ""
+
+    def get_last_editor_id(self, chunk: Chunk) -> str:
+        return str(chunk.last_editor_id or "")
+
+    def get_flags(self, chunk: Chunk) -> int:
+        return 1
+
+    def get_status(self, chunk: Chunk) -> int:
+        return 2 if chunk.index_status == Chunk.IndexStatus.READY else 0
+
+    def get_pre_chunk_id(self, chunk: Chunk) -> str:
+        return self.context.get("neighbours", {}).get(chunk.pk, ("", ""))[0]
+
+    def get_next_chunk_id(self, chunk: Chunk) -> str:
+        return self.context.get("neighbours", {}).get(chunk.pk, ("", ""))[1]
+
+    def get_parent_chunk_id(self, chunk: Chunk) -> str:
+        return str(chunk.parent.uid) if chunk.parent else ""
+
+    def get_relation_chunks(self, chunk: Chunk) -> None:
+        return None
+
+    def get_indirect_relation_chunks(self, chunk: Chunk) -> None:
+        return None
+
+    def get_deleted_at(self, chunk: Chunk) -> None:
+        return None
+
+
+class RevisionOut(serializers.Serializer[ChunkRevision]):
+    id = serializers.IntegerField(source="pk")
+    tenant_id = serializers.IntegerField(source="space_id")
+    knowledge_base_id = serializers.UUIDField(source="chunk.kb.uid")
+    knowledge_id = serializers.UUIDField(source="chunk.document.uid")
+    chunk_id = serializers.UUIDField(source="chunk.uid")
+    revision = serializers.IntegerField()
+    content = serializers.CharField()
+    is_enabled = serializers.BooleanField()
+    editor_id = serializers.SerializerMethodField()
+    edit_source = serializers.SerializerMethodField()
+    edited_at = serializers.DateTimeField()
+    created_at = serializers.DateTimeField()
+
+    def get_editor_id(self, revision: ChunkRevision) -> str:
+        return str(revision.editor_id or "")
+
+    def get_edit_source(self, revision: ChunkRevision) -> str:
+        return "user"
+
+
+class ActivityQuery(serializers.Serializer[Any]):
+    after_id = serializers.CharField(required=False, allow_blank=True, help_text="`next_cursor` of the page before.")
+    limit = serializers.CharField(required=False, allow_blank=True, help_text="1 to 100, default 50.")
+    action = serializers.CharField(required=False, allow_blank=True)
+    outcome = serializers.CharField(required=False, allow_blank=True)
+    actor = serializers.CharField(required=False, allow_blank=True)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        limit = _whole(attrs.get("limit"))
+        attrs["limit"] = min(limit, 100) if limit else 50
+        attrs["after_id"] = _whole(attrs.get("after_id"))
+        return attrs
+
+
+def _whole(raw: Any) -> int | None:
+    text = str(raw or "")
+    return int(text) if text.isascii() and text.isdigit() and 0 < int(text) < 2**63 else None
+
+
+class ActivityOut(serializers.Serializer[Activity]):
+    id = serializers.IntegerField(source="pk")
+    tenant_id = serializers.IntegerField(source="space_id")
+    actor_user_id = serializers.SerializerMethodField()
+    actor_role = serializers.CharField()
+    action = serializers.CharField()
+    scope_type = serializers.CharField()
+    scope_id = serializers.SerializerMethodField()
+    target_type = serializers.CharField()
+    target_id = serializers.CharField()
+    target_user_id = serializers.SerializerMethodField()
+    request_path = serializers.SerializerMethodField()
+    request_method = serializers.SerializerMethodField()
+    outcome = serializers.CharField()
+    details = serializers.JSONField()
+    created_at = serializers.DateTimeField()
+    actor = serializers.CharField(help_text="user:<id>, key:<id> or system")
+    changes = serializers.SerializerMethodField(help_text="{field: {before, after}} where the change has them.")
+
+    def get_actor_user_id(self, row: Activity) -> str:
+        return str(row.actor_user_id or "")
+
+    def get_scope_id(self, row: Activity) -> str:
+        return str(row.scope_id or "")
+
+    def get_target_user_id(self, row: Activity) -> str:
+        return ""
+
+    def get_request_path(self, row: Activity) -> str:
+        return ""
+
+    def get_request_method(self, row: Activity) -> str:
+        return ""
+
+    def get_changes(self, row: Activity) -> Any:
+        return row.details.get("changes")

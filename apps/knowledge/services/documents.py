@@ -1,0 +1,306 @@
+"""Changing and removing documents that exist: texts, folders, tags, states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Value
+from django.db.models.functions import Concat, Substr
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.activity import audit
+from apps.common.actor import Actor
+from apps.common.errors import Conflict, Forbidden, InvalidInput
+from apps.common.events import publish
+from apps.common.jobs.service import enqueue
+from apps.common.policy import authorize
+from apps.common.text import folder_path as normal_folder
+from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
+from apps.knowledge.rules.documents import clean_folder, has_source, tags_of
+from apps.knowledge.rules.locks import check_not_moving
+from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
+from apps.knowledge.selectors import as_uuid, in_folder
+from apps.knowledge.services.bases import CLEANUP
+
+SLICE = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """`task_id` names the clean-up (there is no progress route for it), `count` the documents that were live until now."""
+
+    task_id: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refiled:
+    moved_count: int
+    folder_path: str
+
+
+def document_update(
+    *,
+    actor: Actor,
+    document: Document,
+    title: str = "",
+    description: str | None = None,
+    custom_metadata: dict[str, Any] | None = None,
+) -> Document:
+    """The document with its new title, summary, custom metadata (contract knowledge 4.10); None, and an empty title, mean unchanged.
+
+    Raises: InvalidInput naming the key at fault in `details`.
+    """
+    authorize(actor, "document.update", document)
+    with transaction.atomic():
+        document = _locked(document)
+        before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
+        if title.strip():
+            document.title = clean_title(title)
+        if description is not None:
+            document.description = description
+            document.summary_status = "completed" if description else "none"
+        if custom_metadata is not None:
+            document.custom_metadata = clean_custom_metadata(custom_metadata)
+        changed = [name for name, value in before.items() if getattr(document, name) != value]
+        if changed:
+            document.index_rev += 1
+            document.save(update_fields=[*changed, "summary_status", "index_rev", "updated_at"])
+            changes = {name: {"before": before[name], "after": getattr(document, name)} for name in changed}
+            audit(
+                actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=changed, changes=changes
+            )
+            publish(DocumentsRefiled(space_id=document.space_id, document_ids=(document.pk,)))
+    return document
+
+
+def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[Document]) -> Deleted:
+    """Make documents of one base tombstones: invisible in the same transaction; rows, index and files follow in the background.
+
+    Raises: Conflict while one of them is being moved. A second call changes nothing.
+    """
+    authorize(actor, "document.delete", base)
+    now = timezone.now()
+    ids = [document.pk for document in documents]
+    with transaction.atomic():
+        check_not_moving(base, ids)
+        live = list(Document.objects.filter(kb=base, pk__in=ids, deleted_at__isnull=True).order_by("pk").values_list("pk", flat=True))
+        for start in range(0, len(live), SLICE):
+            part = live[start : start + SLICE]
+            Document.objects.filter(pk__in=part, deleted_at__isnull=True).update(
+                deleted_at=now, parse_status=ParseStatus.DELETING, enabled=False, index_rev=F("index_rev") + 1, updated_at=now
+            )
+            DocumentTag.objects.filter(document_id__in=part).delete()
+        if not live:
+            latest = CleanupRun.objects.filter(space_id=base.space_id).order_by("-pk").values_list("pk", flat=True).first()
+            return Deleted(f"cleanup-{latest or 0}", 0)
+        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
+        titles = [document.title for document in documents if document.pk in set(live)]
+        if len(live) == 1:
+            audit(actor, "knowledge.deleted", documents[0], target_type="knowledge", title=titles[0], type=documents[0].type)
+        else:
+            audit(actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live))
+        publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
+        enqueue(run)
+    return Deleted(f"cleanup-{run.pk}", len(live))
+
+
+def documents_reparse(
+    *, actor: Actor, base: KnowledgeBase, documents: Sequence[Document], process_config: dict[str, Any] | None = None
+) -> list[Document]:
+    """Send documents through the pipeline again (contract knowledge 4.11): pending, not findable until done, earlier summary gone.
+
+    Raises: InvalidInput when one has nothing to parse; Conflict when it is being moved, or its bytes came in again meanwhile.
+    """
+    authorize(actor, "document.reparse", base)
+    overrides = clean_process_config(process_config) if process_config is not None else None
+    done = []
+    with transaction.atomic():
+        check_not_moving(base, [document.pk for document in documents])
+        for document in documents:
+            done.append(_reparse(actor, _locked(document), overrides))
+    return done
+
+
+NOTHING_TO_PARSE = _("There is nothing to parse: the document has no file, address or text. Upload it again.")
+
+
+def document_reparse(*, actor: Actor, document: Document, process_config: dict[str, Any] | None = None) -> Document:
+    """One document, see `documents_reparse`. A document that has nothing to parse is left `failed`, as its state truly is."""
+    authorize(actor, "document.reparse", document)
+    if not has_source(document):
+        Document.objects.filter(pk=document.pk).exclude(parse_status=ParseStatus.DELETING).update(
+            parse_status=ParseStatus.FAILED, reason="empty", error_message=str(NOTHING_TO_PARSE), updated_at=timezone.now()
+        )
+    return documents_reparse(actor=actor, base=document.kb, documents=[document], process_config=process_config)[0]
+
+
+def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None) -> Document:
+    if not has_source(document):
+        raise InvalidInput(NOTHING_TO_PARSE, code="nothing_to_parse", api_code=1000, knowledge_id=str(document.uid))
+    if document.parse_status == ParseStatus.PENDING and overrides is None:
+        return document  # a double click: it is waiting already
+    document.metadata = with_overrides(document.metadata, overrides)
+    document.parse_status = ParseStatus.PENDING
+    document.enabled = False
+    document.description = ""
+    document.summary_status = "none"
+    document.processed_at = None
+    document.pending_subtasks_count = 0
+    document.reason = document.error_message = ""
+    document.index_rev += 1
+    fields = "metadata parse_status enabled description summary_status processed_at pending_subtasks_count reason error_message index_rev"
+    try:
+        with transaction.atomic():
+            document.save(update_fields=[*fields.split(), "updated_at"])
+    except IntegrityError:
+        raise Conflict(
+            _("The same content was added again in the meantime. Delete one of the two documents."),
+            code="duplicate_file",
+            knowledge_id=str(document.uid),
+        ) from None
+    audit(
+        actor, "knowledge.reparse_started", document, outcome="accepted", target_type="knowledge", title=document.title, type=document.type
+    )
+    publish(DocumentsRefiled(space_id=document.space_id, document_ids=(document.pk,)))
+    publish(
+        DocumentStored(
+            space_id=document.space_id,
+            document_id=document.pk,
+            trigger="reparse",
+            options=(document.metadata or {}).get("process_overrides") or {},
+        )
+    )
+    return document
+
+
+CANCELLED = _("Stopped by a user. Parse it again to go on.")
+
+
+def document_cancel(*, actor: Actor, document: Document) -> Document:
+    """Stop the work on a document; passages it has already are kept (contract knowledge 4.12). Twice changes nothing.
+
+    Raises: InvalidInput when there is nothing to stop.
+    """
+    authorize(actor, "document.cancel", document)
+    now = timezone.now()
+    with transaction.atomic():
+        rows = Document.objects.filter(pk=document.pk, deleted_at__isnull=True)
+        stopped = rows.filter(parse_status__in=[*IN_FLIGHT, ParseStatus.DRAFT]).update(
+            parse_status=ParseStatus.CANCELLED,
+            reason="cancelled",
+            error_message=str(CANCELLED),
+            pending_subtasks_count=0,
+            updated_at=now,
+        )
+        document.refresh_from_db()
+        if stopped:
+            audit(actor, "knowledge.parse_canceled", document, outcome="canceled", target_type="knowledge", title=document.title)
+            publish(DocumentParseCancelled(space_id=document.space_id, document_id=document.pk))
+        elif document.parse_status != ParseStatus.CANCELLED:
+            raise InvalidInput(
+                _("Nothing is being done with this document, so there is nothing to stop."),
+                code="not_in_flight",
+                parse_status=document.parse_status,
+                api_code=1000,
+            )
+    return document
+
+
+def documents_into_folder(*, actor: Actor, base: KnowledgeBase, documents: Sequence[Document], path: str) -> Refiled:
+    """File documents of one base under a folder; no parse follows. `moved_count`: rows whose path was written."""
+    authorize(actor, "folder.update", base)
+    target = clean_folder(path)
+    with transaction.atomic():
+        moved = _refile(actor, Document.objects.filter(kb=base, pk__in=[d.pk for d in documents], deleted_at__isnull=True), Value(target))
+        if moved:
+            titles = [document.title for document in documents][:50]
+            audit(
+                actor, "knowledge.updated", base, target_type="knowledge_base", titles=titles, count=moved, changed_fields=["folder_path"]
+            )
+    return Refiled(moved, target)
+
+
+def folder_rename(*, actor: Actor, base: KnowledgeBase, source: str, target: str) -> Refiled:
+    """Move a folder with everything below it; an existing target takes it in (contract knowledge 5.2).
+
+    Raises: InvalidInput when a path is empty, or the target lies inside the source.
+    """
+    authorize(actor, "folder.update", base)
+    old, new = clean_folder(source, field="from"), clean_folder(target, field="to")
+    if not old or not new:
+        raise InvalidInput(_("Name both folders."), field="from" if not old else "to")
+    if new == old:
+        return Refiled(0, new)
+    if new.startswith(f"{old}/"):
+        raise InvalidInput(_("A folder cannot go into itself."), field="to")
+    with transaction.atomic():
+        rows = Document.objects.filter(in_folder(old, recursive=True), kb=base, deleted_at__isnull=True)
+        for path in rows.order_by().values_list("folder_path", flat=True).distinct():
+            if normal_folder(f"{new}{path[len(old) :]}") != f"{new}{path[len(old) :]}":
+                raise InvalidInput(_("Folders below it would become too deep or too long."), field="to")
+        moved = _refile(actor, rows, Concat(Value(new), Substr("folder_path", len(old) + 1)))
+        if moved:
+            audit(
+                actor,
+                "knowledge.updated",
+                base,
+                target_type="knowledge_base",
+                count=moved,
+                changed_fields=["folder_path"],
+                changes={"folder_path": {"before": old, "after": new}},
+            )
+    return Refiled(moved, new)
+
+
+def _refile(actor: Actor, rows: Any, path: Any) -> int:
+    ids = list(rows.order_by("pk").values_list("pk", flat=True))
+    now = timezone.now()
+    for start in range(0, len(ids), SLICE):
+        Document.objects.filter(pk__in=ids[start : start + SLICE]).update(folder_path=path, index_rev=F("index_rev") + 1, updated_at=now)
+    if ids:
+        publish(DocumentsRefiled(space_id=actor.space_id or 0, document_ids=tuple(ids)))
+    return len(ids)
+
+
+def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Sequence[Any]]) -> None:
+    """Give documents of one base exactly these tags; an empty list takes all away (contract knowledge 4.14). All or nothing.
+
+    Raises: Forbidden when a document is not in the base; InvalidInput when a tag is not.
+    """
+    authorize(actor, "document.update", base)
+    if not updates:
+        raise InvalidInput(_("Name at least one document."), field="updates", api_code=1000)
+    by_uid = {as_uuid(name): tags for name, tags in updates.items()}
+    with transaction.atomic():
+        rows = Document.objects.visible_to(actor).filter(kb=base, uid__in=[uid for uid in by_uid if uid])
+        documents = list(rows.order_by("pk").select_for_update(of=("self",)))
+        if len(documents) != len(by_uid):
+            raise Forbidden(_("Some of these documents are not in this knowledge base."), code="other_base")
+        wanted = {uid: tags_of(base, names) for uid, names in by_uid.items()}
+        for document in documents:
+            DocumentTag.objects.filter(document=document).exclude(tag__in=wanted[document.uid]).delete()
+            DocumentTag.objects.bulk_create(
+                [DocumentTag(space_id=document.space_id, document=document, tag=tag) for tag in wanted[document.uid]], ignore_conflicts=True
+            )
+        ids = [document.pk for document in documents]
+        Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
+        audit(
+            actor,
+            "knowledge.updated",
+            base,
+            target_type="knowledge_base",
+            titles=[document.title for document in documents][:50],
+            count=len(ids),
+            changed_fields=["tags"],
+        )
+        publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids)))
+
+
+def _locked(document: Document) -> Document:
+    return Document.objects.select_related("kb").select_for_update(of=("self",)).get(pk=document.pk, deleted_at__isnull=True)

@@ -1,0 +1,95 @@
+"""Tags of a base."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.activity import audit
+from apps.common.actor import Actor
+from apps.common.errors import Conflict, InvalidInput
+from apps.common.policy import authorize
+from apps.knowledge.models import Document, DocumentTag, KnowledgeBase, Tag
+from apps.knowledge.services.documents import documents_delete
+
+UNCATEGORIZED = "未分类"
+MAX_NAME = 128
+
+
+def tag_create(*, actor: Actor, base: KnowledgeBase, name: str, color: str = "", sort_order: int = 0) -> Tag:
+    """A new tag. Raises: InvalidInput on a blank or too long name; Conflict when the base has a tag of this name."""
+    authorize(actor, "tag.write", base)
+    name = _clean_name(name)
+    if name == UNCATEGORIZED:
+        sort_order = -1
+    tag = Tag(space_id=base.space_id, kb=base, name=name, color=color, sort_order=sort_order)
+    _save(tag)
+    audit(actor, "tag.created", tag, title=tag.name)
+    return tag
+
+
+def tag_update(*, actor: Actor, tag: Tag, name: str | None = None, color: str | None = None, sort_order: int | None = None) -> Tag:
+    """The tag with what is given changed. Raises: InvalidInput; Conflict when the name is taken."""
+    authorize(actor, "tag.write", tag)
+    before = {"name": tag.name, "color": tag.color, "sort_order": tag.sort_order}
+    if name is not None:
+        tag.name = _clean_name(name)
+    if color is not None:
+        tag.color = color
+    if sort_order is not None:
+        tag.sort_order = sort_order
+    changed = [field for field, value in before.items() if getattr(tag, field) != value]
+    if changed:
+        _save(tag, [*changed, "updated_at"])
+        changes = {field: {"before": before[field], "after": getattr(tag, field)} for field in changed}
+        audit(actor, "tag.updated", tag, title=tag.name, changed_fields=changed, changes=changes)
+    return tag
+
+
+def tag_delete(*, actor: Actor, tag: Tag, force: bool = False, content_only: bool = False, keep_tag: bool = False) -> None:
+    """Remove a tag nothing carries. `force`: also delete the documents that carry it; `content_only`: delete those, keep the tag.
+
+    Raises: InvalidInput when the tag is in use and neither was asked for; then nothing has changed.
+    """
+    authorize(actor, "tag.write", tag)
+    with transaction.atomic():
+        Tag.objects.select_for_update(of=("self",)).filter(pk=tag.pk).first()
+        rows = Document.objects.visible_to(actor).filter(kb_id=tag.kb_id, tag_links__tag=tag).select_related("kb")
+        documents = list(rows.order_by("pk"))
+        if documents and not (force or content_only):
+            raise InvalidInput(
+                _("%(count)d documents carry this tag. Take it off them first.") % {"count": len(documents)},
+                code="tag_in_use",
+                count=len(documents),
+                api_code=1000,
+            )
+        if documents:
+            authorize(actor, "document.delete", tag)
+            documents_delete(actor=actor, base=tag.kb, documents=documents)
+        if content_only or keep_tag:
+            return
+        DocumentTag.objects.filter(tag=tag).delete()  # links of tombstones
+        audit(actor, "tag.deleted", tag, title=tag.name, force=force or None, content_cleared=bool(documents) or None)
+        tag.delete()
+
+
+def _clean_name(name: str) -> str:
+    name = name.strip()
+    if not name:
+        raise InvalidInput(_("Give the tag a name."), field="name", api_code=1000)
+    if len(name) > MAX_NAME:
+        raise InvalidInput(
+            _("The name may have at most %(max)d characters.") % {"max": MAX_NAME}, field="name", api_code=1000, max=MAX_NAME
+        )
+    return name
+
+
+def _save(tag: Tag, fields: list[str] | None = None) -> None:
+    options: dict[str, Any] = {"update_fields": fields} if fields else {"force_insert": True}
+    try:
+        with transaction.atomic():
+            tag.save(**options)
+    except IntegrityError:
+        raise Conflict(_("There is a tag of this name already."), code="tag_exists", field="name") from None

@@ -1,0 +1,41 @@
+"""The side bar, top to bottom; the first three entries stand in a phone's bottom bar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+
+@dataclass(frozen=True, slots=True)
+class NavItem:
+    """`route` takes the space's id; shown to who may do `action`; `also`: further routes during which it is the current one."""
+
+    label: Any
+    route: str
+    icon: str
+    action: str
+    also: tuple[str, ...] = ()
+
+
+#: Pages that stand below the list of knowledge bases.
+BASE_ROUTES = (
+    "base-create",
+    "base-documents",
+    "base-settings",
+    "base-delete",
+    "base-tags",
+    "base-test",
+    "document-new",
+    "document-edit",
+    "document-import",
+    "document-reader",
+)
+
+NAV: list[NavItem] = [
+    NavItem(_("Knowledge bases"), "home", "base", "base.list", BASE_ROUTES),
+    NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
+    NavItem(_("API keys"), "keys-page", "key", "key.list"),
+    NavItem(_("Settings"), "space-settings", "settings", "space.update"),
+]

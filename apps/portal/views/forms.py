@@ -1,0 +1,26 @@
+"""What every page with a form does: say what was wrong beside its field, keep what was typed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest
+
+from apps.common.errors import DomainError
+
+
+def put_error(form: forms.Form, error: DomainError, names: dict[str, str] | None = None) -> None:
+    """An expected error of a service onto the field it names (`names`: service field -> form field), else onto the form."""
+    field = (names or {}).get(error.field or "", error.field)
+    form.add_error(field if field in form.fields else None, str(error))
+
+
+def base_url(request: HttpRequest, configured: str) -> str:
+    """Where people reach the portal: what is configured, else the address of this request."""
+    return configured or request.build_absolute_uri("/")
+
+
+def once(request: HttpRequest, key: str) -> Any:
+    """A value kept in the session for the next page only (a fresh key or invitation address)."""
+    return request.session.pop(key, None)

@@ -1,0 +1,146 @@
+"""How long a search takes: a synthetic Chinese and English corpus of 50 spaces, measured inside `search()`.
+
+    python -m benchmarks.search_latency [--chunks 100000] [--folder DIR]
+
+Vectors are random unit vectors of 384 values: what is measured is work, not quality. With `--folder` the index is kept and used again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, Query
+from apps.retrieval.plugins.sqlite_engine import SqliteBackend
+
+SPACES, CHUNKS_A_DOCUMENT, DIMENSION, TAGS = 50, 20, 384, 20
+BIG_SHARE = 0.16  # one space holds this much, in 30 bases; the others share the rest
+TARGETS = {"1 base": 8, "10 bases": 15, "10 bases, tags": 12, "whole space": 30, "200 bases": 30}
+SKIP = 50  # words too common to be asked for
+CODES = ("ERR-{}", "v{}.2.1", "PPR-{}", "host-{}.corp.cn", "传感器-温度-TH{}")
+
+
+class Words:
+    """Chinese and English text whose words are as unevenly spread as real ones."""
+
+    def __init__(self, seed: int = 7) -> None:
+        self.random = random.Random(seed)
+        syllables = [a + b for a in "bcdfghklmnprstvw" for b in ("a", "e", "i", "o", "u", "an", "er", "ing")]
+        self.english = ["".join(self.random.choices(syllables, k=self.random.randint(1, 4))) for _ in range(20_000)]
+        common = [chr(code) for code in range(0x4E00, 0x4E00 + 3000)]
+        self.chinese = ["".join(self.random.choices(common, k=self.random.choice((1, 2, 2, 2, 3, 4)))) for _ in range(30_000)]
+        self.weights_en = np.cumsum([1 / (rank + 3) for rank in range(len(self.english))]).tolist()
+        self.weights_zh = np.cumsum([1 / (rank + 3) for rank in range(len(self.chinese))]).tolist()
+        self.rare_en = [weight - self.weights_en[SKIP - 1] for weight in self.weights_en[SKIP:]]
+        self.rare_zh = [weight - self.weights_zh[SKIP - 1] for weight in self.weights_zh[SKIP:]]
+
+    def text(self, characters: int = 410) -> str:
+        code = self.random.choice(CODES).format(self.random.randint(1000, 99_999))
+        if self.random.random() < 0.5:
+            words = self.random.choices(self.chinese, cum_weights=self.weights_zh, k=characters // 2)
+            return f"{''.join(words[: characters // 4])}，{code}。{''.join(words[characters // 4 :])}"[:characters]
+        words = self.random.choices(self.english, cum_weights=self.weights_en, k=characters // 6)
+        return f"{' '.join(words[:20])} {code} {' '.join(words[20:])}"[:characters]
+
+    def question(self) -> str:
+        """A code or a sentence without the commonest words, as a question is once its stop words are dropped."""
+        if self.random.random() < 0.15:
+            return self.random.choice(CODES).format(self.random.randint(1000, 99_999))
+        if self.random.random() < 0.5:
+            return "如何" + "".join(self.random.choices(self.chinese[SKIP:], cum_weights=self.rare_zh, k=7)) + "？"
+        return "How does " + " ".join(self.random.choices(self.english[SKIP:], cum_weights=self.rare_en, k=8)) + "?"
+
+
+def corpus(chunks: int, words: Words) -> Iterator[IndexDocument]:
+    """Documents of 20 passages; space 1 has BIG_SHARE of them in bases 1..30, the others four bases each from 100 on."""
+    vectors = np.random.default_rng(7)
+    for key in range(1, chunks // CHUNKS_A_DOCUMENT + 1):
+        big = key % 100 < BIG_SHARE * 100
+        tenant = 1 if big else 2 + key % (SPACES - 1)
+        kb = 1 + (key // 3) % 30 if big else 100 + tenant * 4 + key % 4
+        made = vectors.normal(size=(CHUNKS_A_DOCUMENT, DIMENSION)).astype(np.float32)
+        made /= np.linalg.norm(made, axis=1, keepdims=True)
+        parts = tuple(IndexChunk(key * 100 + n, words.text(), made[n]) for n in range(CHUNKS_A_DOCUMENT))
+        yield IndexDocument(key, tenant, kb, 1, 0, (1 + key % TAGS, TAGS + key % 7), True, f"bench:{DIMENSION}", parts)
+
+
+def percentiles(times: list[float]) -> tuple[float, float]:
+    """(p50, p95) in milliseconds."""
+    return float(np.percentile(times, 50)) * 1000, float(np.percentile(times, 95)) * 1000
+
+
+def measure_searches(backend: SqliteBackend, words: Words, rounds: int) -> None:
+    vectors = np.random.default_rng(11)
+    scopes = {
+        "1 base": {"kb_ids": (3,)},
+        "10 bases": {"kb_ids": tuple(range(1, 11))},
+        "10 bases, tags": {"kb_ids": tuple(range(1, 11)), "tag_ids": (1, 2, 3)},
+        "whole space": {"kb_ids": tuple(range(1, 31))},
+        "200 bases": {"kb_ids": tuple(range(1, 201))},
+    }
+    print("| scope | hybrid p50 | p95 | target p95 | text p50 | vector p50 |\n|---|---|---|---|---|---|")
+    for name, scope in scopes.items():
+        times: dict[str, list[float]] = {"hybrid": [], "text": [], "vector": []}
+        for turn in range(rounds + 5):
+            vector = vectors.normal(size=DIMENSION).astype(np.float32)
+            text = words.question()
+            for mode, spent in times.items():
+                query = Query(1, text=text, vector=vector / np.linalg.norm(vector), vector_space=f"bench:{DIMENSION}", mode=mode, **scope)
+                start = time.perf_counter()
+                backend.search(query)
+                if turn >= 5:
+                    spent.append(time.perf_counter() - start)
+        (middle, high), text, vector = percentiles(times["hybrid"]), percentiles(times["text"])[0], percentiles(times["vector"])[0]
+        print(f"| {name} | {middle:.1f} | {high:.1f} | {TARGETS[name]} | {text:.1f} | {vector:.1f} |", flush=True)
+
+
+def measure_replacing(backend: SqliteBackend, words: Words, rounds: int) -> None:
+    times = []
+    for document in list(corpus(rounds * CHUNKS_A_DOCUMENT, words)):
+        start = time.perf_counter()
+        backend.put([document])
+        times.append(time.perf_counter() - start)
+    print("\nReplace a 20-passage document: p50 {:.1f} ms, p95 {:.1f} ms (target 35)".format(*percentiles(times)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--chunks", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--folder", type=Path)
+    args = parser.parse_args()
+    words = Words()
+    with tempfile.TemporaryDirectory() as scratch:
+        backend = SqliteBackend((args.folder or Path(scratch)) / "search.sqlite3")
+        backend.ensure()
+        if backend.stats().chunks < args.chunks * 0.9:
+            made, spent = 0, 0.0
+            batch: list[IndexDocument] = []
+            for document in corpus(args.chunks, words):
+                batch.append(document)
+                if len(batch) == 200:
+                    start = time.perf_counter()
+                    backend.put(batch)
+                    spent += time.perf_counter() - start
+                    made += sum(len(d.chunks) for d in batch)
+                    batch = []
+            start = time.perf_counter()
+            backend.put(batch)
+            backend.optimise()
+            made += sum(len(d.chunks) for d in batch)
+            spent += time.perf_counter() - start
+            print(f"Index: {made} passages, {made / spent:.0f} a second (target 1500)")
+        stats = backend.stats()
+        print(f"Disk: {stats.size_bytes / 1e6:.0f} MB for {stats.chunks} passages, contentless {stats.details['contentless']}\n")
+        measure_searches(backend, words, args.rounds)
+        measure_replacing(backend, words, args.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""kill -9 of each process in every stage of an upload: after a restart the document is completed, once, and nothing is left over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.redis import RedisProcess
+from tests.support.rest import Rest, retrying
+from tests.support.stack import LiveStack
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+
+SECTIONS = 3000
+PARAGRAPHS = [
+    f"第{n}类设备在交付之后应当按照规定的周期进行检查，检查的结果写入设备档案，档案由资料室统一保管。" * 4 + f" Item {n} is checked."
+    for n in range(6)
+]
+TEXT = "\n\n".join(f"# 说明\n\n{PARAGRAPHS[n % len(PARAGRAPHS)]}" for n in range(SECTIONS)) + "\n\n# 结尾\n\n编号 KILL-4711 只出现一次。\n"
+STAGES = ("docreader", "chunking", "embedding")
+
+
+def stage_of(rest: Rest, document: str) -> str:
+    return str(rest.data("GET", f"/knowledge/{document}/stages")["current_stage"])
+
+
+def assert_whole(stack: LiveStack, rest: Rest, base: str, document: str) -> None:
+    """Completed once: one document, one set of passages, index and files agree, nothing runs."""
+    done = rest.wait(document, timeout_s=150)
+    assert (done["parse_status"], done["error_message"]) == ("completed", "")
+    listed = rest.call("GET", f"/knowledge-bases/{base}/knowledge").body
+    assert (listed["total"], listed["data"][0]["id"]) == (1, document)
+    chunks = rest.call("GET", f"/chunks/{document}?page_size=1").body["total"]
+    assert chunks >= SECTIONS / 4
+    hits = rest.search(base, "KILL-4711")
+    assert [hit["knowledge_id"] for hit in hits if "KILL-4711" in hit["content"]] == [document]
+    checked = stack.manage("reconcile", "--check", "--young", "0")
+    assert "database, index and files agree" in checked.stdout
+
+
+@pytest.fixture
+def ready(live_stack: Callable[..., LiveStack]) -> tuple[LiveStack, Rest, str]:
+    stack = live_stack()
+    rest = Rest(stack.base_url).sign_up()
+    return stack, rest, rest.make_base()
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_kill_of_the_worker_in_every_stage(ready: Any, stage: str) -> None:
+    stack, rest, base = ready
+    document = rest.upload(base, "long.md", TEXT).body["data"]["id"]
+    until(lambda: stage_of(rest, document) == stage, f"stage {stage}", timeout_s=60, every_s=0.01)
+    stack.wait_replaced("worker", stack.kill("worker"))
+    assert_whole(stack, rest, base, document)
+
+
+def test_kill_of_the_web_process_while_a_file_arrives_and_while_it_is_parsed(ready: Any) -> None:
+    stack, rest, base = ready
+    half = b'--x\r\nContent-Disposition: form-data; name="file"; filename="long.md"\r\n\r\n' + TEXT.encode()[: len(TEXT)]
+    cut_off_upload(stack, rest, base, half)
+    stack.wait_replaced("web", stack.kill("web"))
+    document = retrying(lambda: rest.upload(base, "long.md", TEXT)).body["data"]["id"]
+    stack.wait_replaced("web", stack.kill("web"))
+    retrying(lambda: rest.call("GET", f"/knowledge/{document}"))
+    assert_whole(stack, rest, base, document)
+
+
+def cut_off_upload(stack: LiveStack, rest: Rest, base: str, body: bytes) -> None:
+    """Send the first half of an upload and leave the connection open while the server is killed."""
+    import socket
+
+    head = (
+        f"POST /api/v1/knowledge-bases/{base}/knowledge/file HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {rest.token}\r\n"
+        f"Content-Type: multipart/form-data; boundary=x\r\nContent-Length: {len(body) * 2}\r\n\r\n"
+    )
+    connection = socket.create_connection(("127.0.0.1", stack.port), timeout=10)
+    connection.sendall(head.encode() + body)
+
+
+def test_kill_of_everything_at_once_and_restart(ready: Any) -> None:
+    stack, rest, base = ready
+    document = rest.upload(base, "long.md", TEXT).body["data"]["id"]
+    until(lambda: stage_of(rest, document) == "docreader", "stage docreader", timeout_s=60, every_s=0.01)
+    stack.kill("supervisor")
+    stack.restart()
+    assert_whole(stack, rest, base, document)
+
+
+def test_a_wiped_broker_folder_costs_time_and_nothing_else(ready: Any) -> None:
+    stack, rest, base = ready
+    stack.kill("worker")
+    document = rest.upload(base, "long.md", TEXT).body["data"]["id"]
+    for message in (stack.data_dir / "broker" / "queue").iterdir():
+        message.unlink(missing_ok=True)
+    assert_whole(stack, rest, base, document)
+
+
+def test_kill_of_redis_with_every_message_in_it(live_stack: Callable[..., LiveStack], tmp_path: Any) -> None:
+    with RedisProcess(tmp_path / "redis") as redis:
+        stack = live_stack(broker_url=redis.url)
+        rest = Rest(stack.base_url).sign_up()
+        base = rest.make_base()
+        document = rest.upload(base, "long.md", TEXT).body["data"]["id"]
+        redis.kill()
+        other = rest.upload(base, "short.md", "# Short\n\nAccepted while the broker was down: KILL-0815.\n").body["data"]["id"]
+        assert rest.document(other)["parse_status"] in ("pending", "processing")
+        redis.start()
+        assert rest.wait(other, timeout_s=90)["parse_status"] == "completed"
+        assert rest.wait(document, timeout_s=150)["parse_status"] == "completed"
+        assert [hit["knowledge_id"] for hit in rest.search(base, "KILL-0815")][:1] == [other]
+
+
+def test_without_a_worker_the_row_says_so_and_a_worker_completes_it(live_stack: Callable[..., LiveStack]) -> None:
+    web = live_stack(only="web")
+    rest = Rest(web.base_url).sign_up()
+    base = rest.make_base()
+    document = rest.upload(base, "note.md", "# Note\n\nNobody works yet.\n").body["data"]["id"]
+    assert rest.document(document)["parse_status"] == "pending"
+    status, body = ready_state(web)
+    assert status == 503
+    assert body["parts"]["worker"] == "no worker serves: copy, embed, maintenance, ocr, parse"
+    web.stop()
+    web.only = ""
+    web.start()
+    assert rest.wait(document, timeout_s=60)["parse_status"] == "completed"
+    until(lambda: ready_state(web)[0] == 200, "the portal to say that all is well", timeout_s=30)
+
+
+def ready_state(stack: LiveStack) -> tuple[int, dict[str, Any]]:
+    import http.client
+
+    connection = http.client.HTTPConnection("127.0.0.1", stack.port, timeout=10)
+    connection.request("GET", "/healthz/ready")
+    answer = connection.getresponse()
+    return answer.status, json.loads(answer.read())
