@@ -123,9 +123,7 @@ def _filters(query: ListQuery, address: str, facets: Facets, tags: list[Any]) ->
     return found
 
 
-def _choice(
-    name: str, label: str, current: str, items: list[dict[str, Any]], query: ListQuery, address: str
-) -> dict[str, Any]:
+def _choice(name: str, label: str, current: str, items: list[dict[str, Any]], query: ListQuery, address: str) -> dict[str, Any]:
     for item in items:
         is_on = item["value"] == current
         item["href"] = query.href(address, **{name: "" if is_on else item["value"]})
@@ -223,6 +221,4 @@ def _tiles(query: ListQuery, address: str, tree: FolderTree) -> list[dict[str, A
     below = tree.folders
     for part in query.folder.split("/"):
         below = next((folder.children for folder in below if folder.name == part), [])
-    return [
-        {"name": folder.name, "href": query.href(address, folder=folder.path), "count": f"{folder.total_count:,}"} for folder in below
-    ]
+    return [{"name": folder.name, "href": query.href(address, folder=folder.path), "count": f"{folder.total_count:,}"} for folder in below]

@@ -30,7 +30,14 @@ class DialogView(PageView):
 
     def show(self, title: str, context: dict[str, Any], *, status: int = 200, wide: bool = False, back: str = "") -> HttpResponse:
         """The dialog (htmx) or the page around the same form."""
-        whole = {"dialog_title": title, "dialog_body": self.template, "dialog_kind": self.kind, "dialog_wide": wide, "back": back, **context}
+        whole = {
+            "dialog_title": title,
+            "dialog_body": self.template,
+            "dialog_kind": self.kind,
+            "dialog_wide": wide,
+            "back": back,
+            **context,
+        }
         if is_htmx(self.request):
             response = render(self.request, "portal/_dialog.html", whole, status=status)
         else:

@@ -70,4 +70,6 @@ def _chosen(language: str) -> list[Path]:
     """The first folder is all of the reader's language, of the other one what its folder `both` holds."""
     main, other = ("zh", "en") if language.startswith("zh") else ("en", "zh")
     files = [path for path in sorted(FILES.rglob("*")) if path.is_file()]
-    return [path for path in files if path.is_relative_to(FILES / main)] + [path for path in files if path.is_relative_to(FILES / other / "both")]
+    return [path for path in files if path.is_relative_to(FILES / main)] + [
+        path for path in files if path.is_relative_to(FILES / other / "both")
+    ]

@@ -1,8 +1,8 @@
 """Tags of the pages: what the reader may do, and times as people say them.
 
-    {% load portal %}
-    {% allowed "base.update" base as may_edit %}{% if may_edit %} ... {% endif %}
-    {% when document.updated_at %}
+{% load portal %}
+{% allowed "base.update" base as may_edit %}{% if may_edit %} ... {% endif %}
+{% when document.updated_at %}
 """
 
 from __future__ import annotations

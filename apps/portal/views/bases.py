@@ -67,9 +67,7 @@ class ChunkingForm(forms.Form):
         required=False,
         help_text=gettext_lazy("No passage gets more tokens than this. 0: only characters count."),
     )
-    enable_parent_child = forms.BooleanField(
-        label=gettext_lazy("Find small passages, show the larger one around them"), required=False
-    )
+    enable_parent_child = forms.BooleanField(label=gettext_lazy("Find small passages, show the larger one around them"), required=False)
     parent_chunk_size = forms.IntegerField(label=gettext_lazy("Size of the larger"), min_value=0, max_value=100_000, required=False)
     child_chunk_size = forms.IntegerField(label=gettext_lazy("Size of the small"), min_value=0, max_value=100_000, required=False)
 

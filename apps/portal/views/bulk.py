@@ -152,7 +152,9 @@ class BulkFolderView(BulkView):
         except DomainError as error:
             return self._form(base, documents, typed=path, error=str(error), status=422)
         values = {"documents": documents_text(len(documents)), "folder": moved.folder_path}
-        text = _("%(documents)s moved to “%(folder)s”.") % values if moved.folder_path else _("%(documents)s moved out of folders.") % values
+        text = (
+            _("%(documents)s moved to “%(folder)s”.") % values if moved.folder_path else _("%(documents)s moved out of folders.") % values
+        )
         return self.report(base, len(documents), [], text)
 
     def _form(self, base: KnowledgeBase, documents: list[Document], *, typed: str | None = None, error: str = "", status: int = 200) -> Any:

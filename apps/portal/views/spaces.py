@@ -13,7 +13,7 @@ from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.portal.forms.spaces import DeleteForm, SpaceForm
 from apps.portal.views.forms import put_error
-from apps.spaces.selectors import default_space, member_list, my_invitations, space_get
+from apps.spaces.selectors import default_space, member_list, space_get
 from apps.spaces.services.space import space_create, space_delete, space_update
 
 

@@ -97,7 +97,13 @@ class WrittenPage(PageView):
     """The page where Markdown is written, for new documents and for those that exist."""
 
     def _page(
-        self, base: KnowledgeBase, form: WrittenForm, *, document: Document | None = None, conflict: Conflict | None = None, status: int = 200
+        self,
+        base: KnowledgeBase,
+        form: WrittenForm,
+        *,
+        document: Document | None = None,
+        conflict: Conflict | None = None,
+        status: int = 200,
     ) -> HttpResponse:
         frame = base_frame(self.actor, base, "documents")
         title = document.title if document else _("New document")
