@@ -60,6 +60,10 @@ class Row:
         return list(self.document.tags.all())
 
     @property
+    def passages(self) -> str:
+        return f"{self.document.chunk_count:,}"
+
+    @property
     def in_flight(self) -> bool:
         return self.document.parse_status in IN_FLIGHT
 

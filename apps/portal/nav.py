@@ -34,7 +34,7 @@ BASE_ROUTES = (
 )
 
 NAV: list[NavItem] = [
-    NavItem(_("Knowledge bases"), "home", "base", "base.list", BASE_ROUTES),
+    NavItem(_("Knowledge"), "home", "base", "base.list", BASE_ROUTES),
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),

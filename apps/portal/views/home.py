@@ -26,7 +26,7 @@ from apps.portal.web import DialogView, PageView, done, go
 
 #: Kinds of bases that have pages of their own here; the dialog asks only while there is a choice.
 KINDS = (KnowledgeBase.Type.DOCUMENT,)
-RECENT = 4
+RECENT = 3
 
 
 @dataclass(frozen=True, slots=True)
