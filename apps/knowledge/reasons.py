@@ -54,7 +54,7 @@ REASONS: dict[str, Reason] = {
         "encoding",
     ),
     "locked": Reason(
-        _("Password"),
+        _("Locked"),
         _("The file is protected by a password"),
         _("It cannot be opened without it."),
         _("Save a copy without the password and upload that."),
