@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+
+admin.site.login = secure_admin_login(admin.site.login)  # one door: its limits and its log hold for moderators too
 
 CONTEXTS = ("accounts", "spaces", "knowledge", "retrieval", "ingestion")
 _routes = [import_module(f"apps.{context}.api.urls") for context in CONTEXTS]

@@ -114,7 +114,7 @@ def _weight(result: OcrResult) -> float:
 
 
 def _on_its_side(lines: list[OcrLine], shape: tuple[int, ...]) -> bool:
-    """Boxes taller than wide with several characters in them: the page lies on its side (or is set vertically, which turning makes worse)."""
+    """Boxes taller than wide with several characters in them: the page lies on its side, or is set vertically (turning garbles that)."""
     height, width = shape[:2]
     tall = sum(1 for li in lines if len(li.text) > 2 and (li.box[3] - li.box[1]) * height > 1.5 * (li.box[2] - li.box[0]) * width)
     return tall > 0.5 * len(lines)

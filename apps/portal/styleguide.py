@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.utils.safestring import mark_safe
+from django.utils.html import format_html
 
 STATES = "pending processing finalizing completed failed cancelled draft deleting stalled approved rejected review unknown".split()
 COLOURS = (
@@ -129,6 +129,16 @@ _WORDS: dict[str, dict[str, str]] = {
         "sentence": "Calibrate the TH01 sensor every quarter and keep the record for two years.",
     },
 }
+
+# What a rendered document looks like: headings, lists, tables, a formula, a diagram.
+_PROSE = (
+    "<h2>{folder}</h2><p>{sentence} <mark>ERR-4021</mark> <a href='#'>{doc1}</a></p>"
+    "<ul><li>{sensor}</li><li><code>v1.10.2</code></li></ul><blockquote><p>{sentence}</p></blockquote>"
+    "<div class='table-scroll'><table><thead><tr><th>A</th><th>B</th></tr></thead>"
+    "<tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>"
+    r"<div class='arithmatex'>\[ s(q, d) = \tfrac{{1}}{{2}}\,\hat{{b}}(q, d) + \tfrac{{1}}{{2}}\,\hat{{v}}(q, d) \]</div>"
+    "<pre class='mermaid'>flowchart LR\n  A[{upload}] --> B[{documents}] --> C[{ask}]\n</pre>"
+)
 
 
 def sample_shell(language: str) -> dict[str, Any]:
@@ -295,13 +305,5 @@ def _texts(w: dict[str, str]) -> dict[str, Any]:
             {"kind": "same", "text": w["sentence"][8:]},
         ],
         "code": 'def answer(question: str) -> Answer:\n    """<b>Escaped</b>, never run."""\n    return search(question, limit=20)\n',
-        # written here, not by a person: nothing to sanitise
-        "prose": mark_safe(  # noqa: S308
-            f"<h2>{w['folder']}</h2><p>{w['sentence']} <mark>ERR-4021</mark> <a href='#'>{w['doc1']}</a></p>"
-            f"<ul><li>{w['sensor']}</li><li><code>v1.10.2</code></li></ul><blockquote><p>{w['sentence']}</p></blockquote>"
-            "<div class='table-scroll'><table><thead><tr><th>A</th><th>B</th></tr></thead>"
-            "<tbody><tr><td>1</td><td>2</td></tr></tbody></table></div>"
-            r"<div class='arithmatex'>\[ s(q, d) = \tfrac{1}{2}\,\hat{b}(q, d) + \tfrac{1}{2}\,\hat{v}(q, d) \]</div>"
-            f"<pre class='mermaid'>flowchart LR\n  A[{w['upload']}] --> B[{w['documents']}] --> C[{w['ask']}]\n</pre>"
-        ),
+        "prose": format_html(_PROSE, **w),
     }

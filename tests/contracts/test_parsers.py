@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from apps.ingestion.plugins.parsers import parser_for
-from apps.ingestion.plugins.protocol import REASONS, ParsedDocument, ParseFailure, ParseRequest, parsers, reason_if_empty
+from apps.ingestion.plugins.protocol import REASONS, ParseFailure, ParseRequest, parsers, reason_if_empty
 from apps.ingestion.plugins.sniff import ACCEPTED, BY_EXTENSION
 from tests.ingestion import builders as make
+from tests.ingestion.builders import check_spans
 
 SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "pdf": ("a.pdf", lambda: make.pdf([[(72, 760, "第一页 PPR-9087"), (72, 740, "第二行")], [(72, 760, "page two")]])),
@@ -29,32 +30,6 @@ SAMPLES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "legacy": ("a.doc", lambda: b""),
 }
 NAMES = [name for name, _ in parsers]
-
-
-def check_spans(document: ParsedDocument) -> None:
-    """Blocks stand in order inside the text, do not overlap, hold something; table rows stand inside their block and complete its header."""
-    before = 0
-    for block in document.blocks:
-        assert before <= block.start < block.end <= len(document.text)
-        assert document.text[before : block.start].strip() == ""
-        assert document.text[block.start : block.end].strip()
-        before = block.end
-        if block.kind == "heading":
-            assert 1 <= block.level <= 6
-            assert document.text[block.start : block.end].startswith("#" * block.level + " ")
-            assert "\n" not in document.text[block.start : block.end]
-        if block.kind == "table":
-            assert (document.text[block.start : block.end] + "\n").startswith(block.header)
-            columns = block.header.split("\n")[1].count("---")
-            row_before = block.start
-            for start, end, _ in block.rows:
-                assert row_before <= start < end <= block.end
-                row = document.text[start:end]
-                assert "\n" not in row and row.replace("\\|", "").count("|") == columns + 1
-                row_before = end
-    assert document.text[before:].strip() == ""
-    assert all(0 <= image.at <= len(document.text) for image in document.images)
-    assert not any(c in document.text for c in "\x00\u202e\u200b\ufeff\ufffe")
 
 
 def test_every_parser_has_a_sample_and_every_accepted_family_a_parser() -> None:

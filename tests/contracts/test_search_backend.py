@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.common.errors import InvalidInput
+from apps.common.errors import InvalidInput, TransientError, Unavailable
 from apps.retrieval.plugins import sqlite_engine  # noqa: F401 - registers the backend
 from apps.retrieval.plugins.protocol import (
     IndexChunk,
@@ -655,6 +655,42 @@ def test_a_file_that_this_sqlite_cannot_read_says_so(tmp_path: Path, monkeypatch
     monkeypatch.setattr("apps.retrieval.plugins.sqlite_store.CONTENTLESS", False)
     with pytest.raises(IndexOutdated, match="rebuild_index"):
         ask(backends.get("sqlite")({"path": str(tmp_path / "search.sqlite3")}), "pump")
+
+
+def test_a_damaged_file_says_so_and_can_be_built_again(tmp_path: Path) -> None:
+    options = {"path": str(tmp_path / "search.sqlite3")}
+    backend = backends.get("sqlite")(options)
+    backend.ensure()
+    backend.put([doc(1, "pump")])
+    (file,) = tmp_path.glob("search-*.sqlite3")
+    file.write_bytes(b"not a database at all" * 500)
+    later = backends.get("sqlite")(options)
+    for call in (lambda: ask(later, "pump"), lambda: later.put([doc(2, "x")]), later.revisions):
+        with pytest.raises(Unavailable, match="rebuild_index") as failed:
+            call()
+        assert failed.value.code == "index_damaged"
+    new = later.begin_rebuild()
+    new.put([doc(1, "pump")])
+    later.put([doc(2, "pump, written while the old index cannot be used")])
+    later.swap(new)
+    assert sorted(ask(later, "pump")) == [1, 2]
+    assert later.check() == []
+
+
+def test_an_index_deleted_by_hand_comes_back_empty(tmp_path: Path) -> None:
+    backend = backends.get("sqlite")({"path": str(tmp_path / "search.sqlite3")})
+    backend.ensure()
+    backend.put([doc(1, "pump")])
+    for file in tmp_path.glob("search-*"):
+        file.unlink()
+    later = backends.get("sqlite")({"path": str(tmp_path / "search.sqlite3")})
+    with pytest.raises(TransientError) as failed:
+        ask(later, "pump")
+    assert failed.value.code == "index_busy"
+    later.ensure()
+    assert ask(later, "pump") == []
+    later.put([doc(1, "pump")])
+    assert ask(later, "pump") == [1]
 
 
 def test_a_missing_index_says_so(options: tuple[str, Mapping[str, str]]) -> None:

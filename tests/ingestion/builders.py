@@ -41,9 +41,35 @@ def place_of(document: ParsedDocument, words: str) -> Position:
     raise AssertionError(f"{words!r} stands in no block")
 
 
-def block_of(document: ParsedDocument, words: str):  # noqa: ANN201
+def block_of(document: ParsedDocument, words: str):
     at = document.text.index(words)
     return next(b for b in document.blocks if b.start <= at < b.end)
+
+
+def check_spans(document: ParsedDocument) -> None:
+    """Blocks stand in order inside the text, do not overlap, hold something; table rows stand inside their block and complete its header."""
+    before = 0
+    for block in document.blocks:
+        assert before <= block.start < block.end <= len(document.text)
+        assert document.text[before : block.start].strip() == ""
+        assert document.text[block.start : block.end].strip()
+        before = block.end
+        if block.kind == "heading":
+            assert 1 <= block.level <= 6
+            assert document.text[block.start : block.end].startswith("#" * block.level + " ")
+            assert "\n" not in document.text[block.start : block.end]
+        if block.kind == "table":
+            assert (document.text[block.start : block.end] + "\n").startswith(block.header)
+            columns = block.header.split("\n")[1].count("---")
+            row_before = block.start
+            for start, end, _ in block.rows:
+                assert row_before <= start < end <= block.end
+                row = document.text[start:end]
+                assert "\n" not in row and row.replace("\\|", "").count("|") == columns + 1
+                row_before = end
+    assert document.text[before:].strip() == ""
+    assert all(0 <= image.at <= len(document.text) for image in document.images)
+    assert not any(c in document.text for c in "\x00\u202e\u200b\ufeff\ufffe")
 
 
 def pdf(pages: Iterable[Iterable[tuple[float, float, str]]], *, size: int = 12, title: str = "") -> bytes:
@@ -259,3 +285,33 @@ def html() -> bytes:
         "<p>前<b>中</b><a href='https://example.org/x'>后</a>句</p><table><tr><th rowspan=2>地区</th><th colspan=2>金额</th></tr>"
         "<tr><th>一月</th><th>二月</th></tr><tr><td>华东</td><td>1</td><td>2</td></tr></table></body></html>"
     ).encode()
+
+
+def ods() -> bytes:
+    """One sheet with a merged cell, a date and a percentage."""
+    ns = (
+        'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0" '
+        'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
+    )
+    cell = '<table:table-cell office:value-type="string"{1}><text:p>{0}</text:p></table:table-cell>'
+    rows = (
+        "<table:table-row>" + cell.format("地区", "") + cell.format("日期", "") + "</table:table-row>",
+        "<table:table-row>"
+        + cell.format("华东", ' table:number-rows-spanned="2" table:number-columns-spanned="1"')
+        + '<table:table-cell office:value-type="date" office:date-value="2026-11-30"><text:p>2026/11/30</text:p></table:table-cell></table:table-row>',
+        "<table:table-row><table:covered-table-cell/>" + cell.format("未定", "") + "</table:table-row>",
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr(
+            "META-INF/manifest.xml",
+            '<manifest:manifest xmlns:manifest="urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"><manifest:file-entry '
+            'manifest:full-path="/" manifest:media-type="application/vnd.oasis.opendocument.spreadsheet"/></manifest:manifest>',
+        )
+        archive.writestr(
+            "content.xml",
+            f'<?xml version="1.0"?><office:document-content {ns}><office:body><office:spreadsheet><table:table table:name="表">{"".join(rows)}'
+            "</table:table></office:spreadsheet></office:body></office:document-content>",
+        )
+    return out.getvalue()

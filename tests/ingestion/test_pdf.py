@@ -12,13 +12,13 @@ from apps.ingestion.plugins.protocol import ParseFailure, reason_if_empty
 from tests.ingestion import builders as make
 
 
-def pike(data: bytes):  # noqa: ANN201
+def pike(data: bytes):
     import pikepdf
 
     return pikepdf.open(io.BytesIO(data))
 
 
-def saved(pdf, **options: object) -> bytes:  # noqa: ANN001
+def saved(pdf, **options: object) -> bytes:
     out = io.BytesIO()
     pdf.save(out, **options)
     return out.getvalue()

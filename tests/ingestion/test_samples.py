@@ -17,7 +17,7 @@ import pytest
 
 from apps.ingestion.plugins.protocol import ParseFailure, ParseRequest, reason_if_empty
 from apps.ingestion.sandbox import parse_file
-from tests.contracts.test_parsers import check_spans
+from tests.ingestion.builders import check_spans
 
 SAMPLES = Path(os.environ.get("KB_SHARED") or Path(__file__).resolve().parents[3] / "shared") / "samples"
 pytestmark = pytest.mark.shared

@@ -38,7 +38,7 @@ sys.exit(main())
 
 
 @pytest.fixture
-def behave(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # noqa: ANN201
+def behave(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """behave(body, ...) parses in a child whose parser does what `body` says."""
     real = subprocess.Popen
 
@@ -53,7 +53,7 @@ def behave(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):  # noqa: ANN201
     return run
 
 
-def failure(call, *args: object, **options: object) -> ParseFailure:  # noqa: ANN001
+def failure(call, *args: object, **options: object) -> ParseFailure:
     with pytest.raises(ParseFailure) as caught:
         call(*args, **options)
     return caught.value
@@ -104,19 +104,19 @@ def test_wire_round_trip(tmp_path: Path) -> None:
     assert request_from_json(json.loads(json.dumps(request_to_json(request)))) == request
 
 
-def test_a_hang_times_out(behave) -> None:  # noqa: ANN001
+def test_a_hang_times_out(behave) -> None:
     start = time.monotonic()
     found = failure(behave, "import threading; threading.Event().wait()", limits=Limits(wall_s=0.8, cpu_s=10))
     assert found.reason == "timeout" and time.monotonic() - start < 5
 
 
-def test_endless_computing_is_cut(behave) -> None:  # noqa: ANN001
+def test_endless_computing_is_cut(behave) -> None:
     found = failure(behave, "while True: pass", limits=Limits(wall_s=30, cpu_s=1))
     assert found.reason == "timeout"
 
 
 @pytest.mark.parametrize("body", ["x = b'x' * 10**10", "x = [b'y' * 10**7 for _ in range(1000)]"], ids=["at once", "bit by bit"])
-def test_memory_is_bounded(behave, body: str) -> None:  # noqa: ANN001
+def test_memory_is_bounded(behave, body: str) -> None:
     found = failure(behave, body, limits=Limits(wall_s=30, cpu_s=20, memory_bytes=200_000_000))
     assert found.reason == "out_of_memory" and "memory" in found.message
 
@@ -124,7 +124,7 @@ def test_memory_is_bounded(behave, body: str) -> None:  # noqa: ANN001
 @pytest.mark.parametrize(
     "body", ["import os; os.abort()", "import ctypes; ctypes.string_at(0)", "raise RuntimeError('boom')", "import os; os._exit(7)"]
 )
-def test_a_crash_is_told(behave, body: str) -> None:  # noqa: ANN001
+def test_a_crash_is_told(behave, body: str) -> None:
     assert failure(behave, body).reason == "crashed"
 
 
@@ -142,31 +142,31 @@ def test_a_crash_is_told(behave, body: str) -> None:  # noqa: ANN001
         "import os; os.remove(__file__ if '__file__' in globals() else '/tmp/x')",
     ],
 )
-def test_no_network_no_programs_no_writing(behave, body: str) -> None:  # noqa: ANN001
+def test_no_network_no_programs_no_writing(behave, body: str) -> None:
     found = failure(behave, body)
     assert found.reason == "crashed" and "PermissionError: the sandbox refuses" in found.details["trace"]
     assert not os.path.exists("/tmp/kb-sandbox-escape")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel filter is Linux")
-def test_native_code_gets_no_socket_either(behave) -> None:  # noqa: ANN001
+def test_native_code_gets_no_socket_either(behave) -> None:
     body = "import ctypes; libc = ctypes.CDLL(None, use_errno=True); s = libc.socket(2, 1, 0); raise ParseFailure('unsafe', f'{s} {ctypes.get_errno()}')"
     found = failure(behave, body)
     assert found.message == "-1 1"
 
 
-def test_the_environment_holds_no_secret(behave, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ANN001
+def test_the_environment_holds_no_secret(behave, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KB_SECRET_KEY", "hush")
     found = failure(behave, "import os; raise ParseFailure('unsafe', ' '.join(sorted(os.environ)))")
     assert "KB_SECRET_KEY" not in found.message and "ORT_DISABLE_TELEMETRY" in found.message
 
 
-def test_too_much_output_is_cut(behave) -> None:  # noqa: ANN001
+def test_too_much_output_is_cut(behave) -> None:
     body = "return ParsedDocument(text='x' * 3_000_000, blocks=[])"
     assert failure(behave, body, limits=Limits(wall_s=20, cpu_s=15, output_bytes=1_000_000)).reason == "too_large"
 
 
-def test_nonsense_on_the_pipe_is_a_crash(behave) -> None:  # noqa: ANN001
+def test_nonsense_on_the_pipe_is_a_crash(behave) -> None:
     assert (
         failure(
             behave, "import os; [os.write(n, b'{nonsense\\n') for n in range(3, 12) if os.path.exists(f'/proc/self/fd/{n}') and n > 2]"
@@ -175,17 +175,17 @@ def test_nonsense_on_the_pipe_is_a_crash(behave) -> None:  # noqa: ANN001
     )
 
 
-def test_prints_of_a_library_do_not_disturb(behave) -> None:  # noqa: ANN001
+def test_prints_of_a_library_do_not_disturb(behave) -> None:
     assert behave("print('noise'); import os; os.write(1, b'{noise\\n')").text == "ended"
 
 
-def test_stop_kills_at_once(behave) -> None:  # noqa: ANN001
+def test_stop_kills_at_once(behave) -> None:
     start = time.monotonic()
     found = failure(behave, "import threading; threading.Event().wait()", should_stop=lambda: time.monotonic() - start > 0.5)
     assert found.reason == "cancelled" and time.monotonic() - start < 4
 
 
-def test_an_error_in_the_progress_callback_ends_the_child(behave, tmp_path: Path) -> None:  # noqa: ANN001
+def test_an_error_in_the_progress_callback_ends_the_child(behave, tmp_path: Path) -> None:
     class Stop(Exception):
         pass
 
@@ -284,3 +284,12 @@ def test_by_hand(tmp_path: Path) -> None:
 
 def test_limits_are_plain_values() -> None:
     assert dataclasses.asdict(Limits(1.0, 2, 3, 4)) == {"wall_s": 1.0, "cpu_s": 2, "memory_bytes": 3, "output_bytes": 4}
+
+
+def test_1600_pages_within_little_memory(tmp_path: Path) -> None:
+    """The report kind: a small PDF of very many pages that fills tens of gigabytes elsewhere."""
+    path = tmp_path / "big.pdf"
+    path.write_bytes(make.pdf([[(72, 760, f"页 {n:04d} 编号 K-{n:04d}")] for n in range(1, 1601)]))
+    document = parse_file(ParseRequest(path, "big.pdf"), limits=Limits(wall_s=60, cpu_s=50, memory_bytes=300_000_000))
+    assert document.counts == {"pages": 1600}
+    assert make.place_of(document, "K-1337").page == 1337

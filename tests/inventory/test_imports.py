@@ -25,7 +25,8 @@ ACROSS = {
     "apps/ingestion/reconcile.py -> apps.knowledge": "compares the file store's keys with the rows",
     "apps/ingestion/startup.py -> apps.retrieval.engine": "asks whether the index was written by this version",
     "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
-    "apps/spaces/middleware.py -> apps.accounts.tokens": "ActorMiddleware is where a bearer token becomes an actor; a person has no actor before that",
+    "apps/portal/forms/spaces.py -> apps.spaces.capabilities": "the words for what a key may be given",
+    "apps/portal/views/keys.py -> apps.spaces.capabilities": "the words for what a key may be given",
 }
 # module -> why it knows HTTP although it is no door
 KNOWS_HTTP: dict[str, str] = {}

@@ -78,8 +78,6 @@ class World:
         user = User.objects.create_user(
             f"{name}-{uuid.uuid4().hex[:6]}@example.com", "pw", username=f"{name}-{uuid.uuid4().hex[:6]}", language="en"
         )
-        own = Space.objects.create(name=name, kind=Space.Kind.PERSONAL, owner=user)
-        Membership.objects.create(space=own, user=user, role="admin")
         Membership.objects.create(space=space, user=user, role=role)
         return Person(user, space, role)
 

@@ -72,8 +72,8 @@ def _row(uid: str) -> Document:
         (b"   \r\n\t ", "spaces.txt", "blank", ("blank", "空白")),
         ("\u3000\u00a0\n".encode(), "wide.md", "blank", ("blank", "空白")),
         ("\ufeff  \n".encode("utf-16"), "utf16.txt", "blank", ("blank", "空白")),
-        (b"MZ\x90", "setup.exe", "unsupported_type", ("Unsupported", "不支持")),
-        (b"data", "README", "unsupported_type", ("Unsupported", "不支持")),
+        (b"MZ\x90\x00" + bytes(range(256)), "setup.exe", "unsupported_type", ("Unsupported", "不支持")),
+        (b"\x00\x01\x02" * 99, "README", "unsupported_type", ("Unsupported", "不支持")),
         (b"x" * 3000, "big.txt", "too_large", ("too large", "过大")),
         (b"x", "a\x01b.txt", "illegal_name", ("file name", "文件名")),
     ],
@@ -108,9 +108,10 @@ def test_no_space_is_refused_and_low_space_is_said(world: Any, settings: Any, mo
 
 def test_an_oversized_body_is_refused_before_it_is_read(world: Any, settings: Any) -> None:
     settings.MAX_FILE_SIZE = 1024
-    answer = world.member.client.post(
+    answer = world.member.client.generic(
+        "POST",
         f"/api/v1/knowledge-bases/{world.base.uid}/knowledge/file",
-        b"",
+        b"-",
         content_type="multipart/form-data; boundary=x",
         CONTENT_LENGTH=str(10**9),
         headers={"X-Tenant-ID": str(world.space.pk)},

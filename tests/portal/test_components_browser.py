@@ -47,7 +47,7 @@ def guide_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def browser():  # noqa: ANN201
+def browser():
     with playwright_api.sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield chromium
@@ -55,7 +55,7 @@ def browser():  # noqa: ANN201
 
 
 @pytest.fixture
-def page(browser, guide_url: str):  # noqa: ANN001, ANN201
+def page(browser, guide_url: str):
     context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-US", extra_http_headers={"Accept-Language": "en"})
     context.set_default_timeout(8000)
     page = context.new_page()
@@ -67,12 +67,12 @@ def page(browser, guide_url: str):  # noqa: ANN001, ANN201
     assert errors == []
 
 
-def open_guide(page, url: str = "") -> None:  # noqa: ANN001
+def open_guide(page, url: str = "") -> None:
     page.goto(url) if url else page.reload()
     page.wait_for_selector("html[data-ready]", state="attached")
 
 
-def insert(page, html: str) -> None:  # noqa: ANN001
+def insert(page, html: str) -> None:
     """Puts a fragment into the page the way htmx does, so that everything in it is brought to life."""
     page.evaluate(
         """html => { const main = document.getElementById("main"); main.insertAdjacentHTML("afterbegin", html);
@@ -82,11 +82,11 @@ def insert(page, html: str) -> None:  # noqa: ANN001
     )
 
 
-def focused(page) -> str:  # noqa: ANN001
+def focused(page) -> str:
     return page.evaluate("document.activeElement.getAttribute('aria-label') || document.activeElement.textContent.trim()")
 
 
-def test_menu_by_keyboard_and_back_to_its_button(page) -> None:  # noqa: ANN001
+def test_menu_by_keyboard_and_back_to_its_button(page) -> None:
     button = page.get_by_role("button", name="menu", exact=True)
     button.focus()
     page.keyboard.press("Enter")
@@ -104,25 +104,27 @@ def test_menu_by_keyboard_and_back_to_its_button(page) -> None:  # noqa: ANN001
     assert focused(page) == "menu"
 
 
-def test_a_disabled_item_with_a_reason_does_nothing(page) -> None:  # noqa: ANN001
+def test_a_disabled_item_with_a_reason_does_nothing(page) -> None:
     page.get_by_role("button", name="menu", exact=True).click()
     page.locator("#guide-menu [aria-disabled=true]").click(force=True)
     expect(page.locator("#guide-confirm")).to_be_hidden()
 
 
-def test_dialog_keeps_focus_and_gives_it_back(page) -> None:  # noqa: ANN001
+def test_dialog_keeps_focus_and_gives_it_back(page) -> None:
     page.get_by_role("button", name="dialog", exact=True).click()
     dialog = page.locator("#guide-confirm")
     expect(dialog).to_be_visible()
     for _ in range(5):
         page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement === document.body || document.getElementById('guide-confirm').contains(document.activeElement)")
+        assert page.evaluate(
+            "document.activeElement === document.body || document.getElementById('guide-confirm').contains(document.activeElement)"
+        )
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     assert focused(page) == "dialog"
 
 
-def test_palette_filters_and_overlay_lists_the_keys_of_the_page(page) -> None:  # noqa: ANN001
+def test_palette_filters_and_overlay_lists_the_keys_of_the_page(page) -> None:
     page.keyboard.press("Control+k")
     palette = page.locator("#command-palette")
     expect(palette).to_be_visible()
@@ -136,7 +138,7 @@ def test_palette_filters_and_overlay_lists_the_keys_of_the_page(page) -> None:  
     expect(overlay).to_contain_text("Select a range")
 
 
-def test_keys_stay_silent_while_someone_types(page) -> None:  # noqa: ANN001
+def test_keys_stay_silent_while_someone_types(page) -> None:
     page.locator("#f-title").focus()
     page.keyboard.press("End")
     page.keyboard.type("?/")
@@ -144,7 +146,7 @@ def test_keys_stay_silent_while_someone_types(page) -> None:  # noqa: ANN001
     expect(page.locator("#f-title")).to_have_value("Product and service?/")
 
 
-def test_selection_by_range_survives_a_reload(page) -> None:  # noqa: ANN001
+def test_selection_by_range_survives_a_reload(page) -> None:
     boxes = page.locator("[data-select-id]")
     boxes.nth(0).click()
     boxes.nth(2).click(modifiers=["Shift"])
@@ -161,7 +163,7 @@ def test_selection_by_range_survives_a_reload(page) -> None:  # noqa: ANN001
     expect(bar).to_be_hidden()
 
 
-def test_rows_by_keyboard(page) -> None:  # noqa: ANN001
+def test_rows_by_keyboard(page) -> None:
     page.locator("body").click(position={"x": 2, "y": 2})
     for key in ("j", "j", "k", "j", "x"):
         page.keyboard.press(key)
@@ -169,7 +171,7 @@ def test_rows_by_keyboard(page) -> None:  # noqa: ANN001
     assert page.locator("tr[data-selected]").get_attribute("id") == "row-doc2"
 
 
-def test_selected_ids_go_with_the_request(page) -> None:  # noqa: ANN001
+def test_selected_ids_go_with_the_request(page) -> None:
     sent: list[str] = []
     page.route("**/bulk", lambda route: (sent.append(route.request.post_data or ""), route.fulfill(status=204))[1])
     page.locator("[data-select-id]").nth(0).click()
@@ -179,7 +181,7 @@ def test_selected_ids_go_with_the_request(page) -> None:  # noqa: ANN001
     assert sent == ["ids=doc1&ids=doc2"]
 
 
-def test_typed_text_comes_back_after_a_reload_and_can_be_discarded(page) -> None:  # noqa: ANN001
+def test_typed_text_comes_back_after_a_reload_and_can_be_discarded(page) -> None:
     page.on("dialog", lambda dialog: dialog.accept())
     page.locator("#f-title").fill("half a thought")
     page.locator("#f-pw").fill("secret")
@@ -192,7 +194,7 @@ def test_typed_text_comes_back_after_a_reload_and_can_be_discarded(page) -> None
     assert page.evaluate("localStorage.getItem('kb:draft:styleguide')") is None
 
 
-def test_counter_counts_characters_and_password_can_be_seen(page) -> None:  # noqa: ANN001
+def test_counter_counts_characters_and_password_can_be_seen(page) -> None:
     page.locator("#f-title").fill("传感器😀")
     expect(page.locator("#f-title-count")).to_have_text("4 / 40")
     page.locator("#f-pw").fill("secret")
@@ -200,14 +202,14 @@ def test_counter_counts_characters_and_password_can_be_seen(page) -> None:  # no
     expect(page.locator("#f-pw")).to_have_attribute("type", "text")
 
 
-def test_theme_is_pinned_and_rendered_by_the_server(page) -> None:  # noqa: ANN001
+def test_theme_is_pinned_and_rendered_by_the_server(page) -> None:
     page.get_by_role("button", name="Dark").click()
     open_guide(page)
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(21, 23, 24)"
 
 
-def test_combobox_by_keyboard(page) -> None:  # noqa: ANN001
+def test_combobox_by_keyboard(page) -> None:
     box = page.locator("#f-folders")
     box.click()
     box.press_sequentially("min")
@@ -224,10 +226,10 @@ def upload_files(*names: str) -> list[dict[str, object]]:
     return [{"name": name, "mimeType": "text/plain", "buffer": b"" if name.startswith("empty") else b"x" * 100} for name in names]
 
 
-def test_uploads_report_each_file_and_retry_only_what_may_work(page) -> None:  # noqa: ANN001
+def test_uploads_report_each_file_and_retry_only_what_may_work(page) -> None:
     tries: dict[str, int] = {}
 
-    def answer(route) -> None:  # noqa: ANN001
+    def answer(route) -> None:
         body = route.request.post_data_buffer or b""
         name = next(name for name in ("good.md", "same.md", "flaky.md", "broken.md") if name.encode() in body)
         tries[name] = tries.get(name, 0) + 1
@@ -242,10 +244,14 @@ def test_uploads_report_each_file_and_retry_only_what_may_work(page) -> None:  #
         route.fulfill(status=reply[0], body=json.dumps(reply[1]), content_type="application/json")
 
     page.route("**/styleguide/upload", answer)
-    page.locator('input[type="file"]').first.set_input_files(upload_files("good.md", "same.md", "flaky.md", "broken.md", "empty.md", "tool.exe"))
+    page.locator('input[type="file"]').first.set_input_files(
+        upload_files("good.md", "same.md", "flaky.md", "broken.md", "empty.md", "tool.exe")
+    )
     tray = page.locator(".tray")
     expect(tray.get_by_role("status")).to_have_text("2 of 6 uploaded")
-    line = {name: tray.locator(".tray__item", has_text=name) for name in ("good.md", "same.md", "flaky.md", "broken.md", "empty.md", "tool.exe")}
+    line = {
+        name: tray.locator(".tray__item", has_text=name) for name in ("good.md", "same.md", "flaky.md", "broken.md", "empty.md", "tool.exe")
+    }
     for name, text in {
         "good.md": "Uploaded, being processed",
         "same.md": "Already in this knowledge base",
@@ -261,7 +267,7 @@ def test_uploads_report_each_file_and_retry_only_what_may_work(page) -> None:  #
     assert tries == {"good.md": 1, "same.md": 1, "flaky.md": 2, "broken.md": 1}
 
 
-def test_three_files_travel_at_once_and_the_rest_can_be_cancelled(page) -> None:  # noqa: ANN001
+def test_three_files_travel_at_once_and_the_rest_can_be_cancelled(page) -> None:
     held: list[object] = []
     page.route("**/styleguide/upload", lambda route: held.append(route))
     page.locator('input[type="file"]').first.set_input_files(upload_files(*(f"f{n}.md" for n in range(6))))
@@ -272,21 +278,27 @@ def test_three_files_travel_at_once_and_the_rest_can_be_cancelled(page) -> None:
     assert len(held) == 3
 
 
-def test_a_folder_keeps_its_tree(page, tmp_path: Path) -> None:  # noqa: ANN001
+def test_a_folder_keeps_its_tree(page, tmp_path: Path) -> None:
     (tmp_path / "docs/deep").mkdir(parents=True)
     (tmp_path / "docs/a.md").write_text("a")
     (tmp_path / "docs/deep/b.md").write_text("b")
     bodies: list[bytes] = []
     page.route(
         "**/styleguide/upload",
-        lambda route: (bodies.append(route.request.post_data_buffer or b""), route.fulfill(status=200, body='{"success": true}', content_type="application/json"))[1],
+        lambda route: (
+            bodies.append(route.request.post_data_buffer or b""),
+            route.fulfill(status=200, body='{"success": true}', content_type="application/json"),
+        )[1],
     )
     page.locator('input[type="file"]').nth(1).set_input_files(tmp_path / "docs")
     expect(page.locator(".tray__item--done")).to_have_count(2)
-    assert sorted(path for path in (b"docs/a.md", b"docs/deep/b.md") if any(path in body for body in bodies)) == [b"docs/a.md", b"docs/deep/b.md"]
+    assert sorted(path for path in (b"docs/a.md", b"docs/deep/b.md") if any(path in body for body in bodies)) == [
+        b"docs/a.md",
+        b"docs/deep/b.md",
+    ]
 
 
-def test_work_is_asked_about_until_it_is_over(page) -> None:  # noqa: ANN001
+def test_work_is_asked_about_until_it_is_over(page) -> None:
     answers = iter(['<p id="job" data-poll="/job" data-poll-interval="500">half</p>', '<p id="job">ready</p>'])
     page.route("**/job", lambda route: route.fulfill(body=next(answers), content_type="text/html"))
     insert(page, '<p id="job" data-poll="/job" data-poll-interval="500">started</p>')
@@ -303,9 +315,14 @@ FAILURES: list[tuple[int, str, str, str]] = [
 
 
 @pytest.mark.parametrize(("status", "kind", "body", "said"), FAILURES)
-def test_a_failed_request_says_why_and_keeps_the_page(page, status: int, kind: str, body: str, said: str) -> None:  # noqa: ANN001
+def test_a_failed_request_says_why_and_keeps_the_page(page, status: int, kind: str, body: str, said: str) -> None:
     page.route("**/fail", lambda route: route.fulfill(status=status, content_type=kind, body=body))
-    page.route("**/form", lambda route: route.fulfill(body='<form id="x" hx-post="/fail"><input name="a" id="kept"><button>send</button></form>', content_type="text/html"))
+    page.route(
+        "**/form",
+        lambda route: route.fulfill(
+            body='<form id="x" hx-post="/fail"><input name="a" id="kept"><button>send</button></form>', content_type="text/html"
+        ),
+    )
     insert(page, '<p id="x" data-poll="/form" data-poll-interval="500"></p>')
     page.locator("#kept").fill("typed")
     page.get_by_role("button", name="send").click()
@@ -326,17 +343,18 @@ def pdf(pages: int) -> bytes:
     return buffer.getvalue()
 
 
-def viewer(page, body: Callable[[], bytes]) -> None:  # noqa: ANN001
+def viewer(page, body: Callable[[], bytes]) -> None:
     page.route("**/sample.pdf", lambda route: route.fulfill(body=body(), content_type="application/pdf"))
     from django.template.loader import render_to_string
 
     html = render_to_string(
-        "components/pdf_viewer.html", {"src": "/sample.pdf", "page": 7, "highlights": '[{"page": 7, "x": 0.1, "y": 0.18, "w": 0.5, "h": 0.05}]'}
+        "components/pdf_viewer.html",
+        {"src": "/sample.pdf", "page": 7, "highlights": '[{"page": 7, "x": 0.1, "y": 0.18, "w": 0.5, "h": 0.05}]'},
     )
     insert(page, f'<div class="guide__pdf" id="reader">{html}</div>')
 
 
-def test_pdf_opens_at_the_page_with_the_passage_marked(page) -> None:  # noqa: ANN001
+def test_pdf_opens_at_the_page_with_the_passage_marked(page) -> None:
     viewer(page, lambda: pdf(12))
     reader = page.locator("#reader")
     expect(reader.locator(".pdf__total")).to_contain_text("12")
@@ -344,25 +362,29 @@ def test_pdf_opens_at_the_page_with_the_passage_marked(page) -> None:  # noqa: A
     seventh = reader.locator('.pdf__page[data-page="7"]')
     expect(seventh.locator(".pdf__hit")).to_have_count(1)
     expect(seventh.locator(".pdf__text")).to_contain_text("Page 7 sensor")
-    page.evaluate("window.dispatchEvent(new CustomEvent('kb:pdf-goto', { detail: { page: 2, highlights: [{ page: 2, x: 0, y: 0, w: 1, h: 0.1 }] } }))")
+    page.evaluate(
+        "window.dispatchEvent(new CustomEvent('kb:pdf-goto', { detail: { page: 2, highlights: [{ page: 2, x: 0, y: 0, w: 1, h: 0.1 }] } }))"
+    )
     expect(reader.locator('.pdf__page[data-page="2"] .pdf__hit')).to_have_count(1)
     expect(seventh.locator(".pdf__hit")).to_have_count(0)
     assert reader.locator("canvas").count() <= 8
 
 
-def test_a_broken_pdf_says_so(page) -> None:  # noqa: ANN001
+def test_a_broken_pdf_says_so(page) -> None:
     viewer(page, lambda: b"not a pdf")
     expect(page.locator("#reader")).to_contain_text("This PDF cannot be shown here.")
 
 
-def test_formula_and_diagram_are_drawn_under_the_content_policy(page) -> None:  # noqa: ANN001
+def test_formula_and_diagram_are_drawn_under_the_content_policy(page) -> None:
     expect(page.locator(".arithmatex .katex-html")).to_be_visible()
     diagram = page.locator(".diagram")
     expect(diagram).to_contain_text("Upload")
-    assert diagram.evaluate("host => host.shadowRoot.querySelectorAll('rect').length >= 3 && host.shadowRoot.adoptedStyleSheets.length >= 2")
+    assert diagram.evaluate(
+        "host => host.shadowRoot.querySelectorAll('rect').length >= 3 && host.shadowRoot.adoptedStyleSheets.length >= 2"
+    )
 
 
 @pytest.mark.parametrize("width", [390, 820, 1280])
-def test_nothing_needs_a_sideways_scroll(page, width: int) -> None:  # noqa: ANN001
+def test_nothing_needs_a_sideways_scroll(page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0

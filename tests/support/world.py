@@ -13,10 +13,14 @@ hold the ids of the twin rows by name, `world.unknown` ids that exist nowhere.
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from django.core.cache import cache
+from django.db import transaction
 from django.middleware.csrf import _get_new_csrf_string
 from django.test import Client
 
@@ -26,7 +30,7 @@ from apps.accounts.tokens import issue_pair
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope
 from apps.knowledge.models import KnowledgeBase
-from apps.spaces.models import ApiKey, Invitation, Membership, Space
+from apps.spaces.models import Membership, Space
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add, member_remove
@@ -74,11 +78,14 @@ class SessionClient(Client):
     """A browser: session cookie, and the CSRF token with every unsafe request."""
 
     def __init__(self, user: User | None = None) -> None:
-        self.csrf = _get_new_csrf_string()
-        super().__init__(enforce_csrf_checks=True, headers={"X-CSRFToken": self.csrf})
-        self.cookies["kb_csrf"] = self.csrf
+        super().__init__(enforce_csrf_checks=True)
+        self.cookies["kb_csrf"] = _get_new_csrf_string()
         if user is not None:
             self.force_login(user)
+
+    def generic(self, *args: Any, **kwargs: Any) -> Any:
+        kwargs["headers"] = {"X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
+        return super().generic(*args, **kwargs)
 
 
 @dataclass
@@ -91,6 +98,9 @@ class World:
     keys: dict[str, str]
     ids: dict[str, dict[str, Any]] = field(default_factory=dict)
     unknown: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.clients: dict[tuple[str, str], Any] = {}
 
     def actor(self, name: str, space: Space | None = None) -> Actor:
         """A person as an actor inside a space they are in (default: `home`)."""
@@ -155,9 +165,8 @@ def _furnish(space: Space, owner: User) -> dict[str, Any]:
     }
 
 
-@pytest.fixture
-def world(db: None) -> World:
-    """Fresh for every test; the first account (a moderator) is none of its people."""
+def build_world() -> World:
+    """The rows of the world, in the database of the running test; the first account (a moderator) is none of its people."""
     make_user("founder@example.com")
     names = ("admin", "member", "removed", "outsider")
     users = {name: make_user(f"{name}@example.com", username=name.capitalize()) for name in names}
@@ -178,9 +187,23 @@ def world(db: None) -> World:
         stranger = admin_actor(users["outsider"], foreign)
         keys["key_foreign"] = key_create(actor=stranger, space=foreign, name="x", full_access=True)[1]
     number = 2**40 + 7
-    unknown = {name: number for name in ("workspace_id", "space_id", "tenant_id", "invitation_id", "link_id", "key_id")}
+    unknown: dict[str, Any] = dict.fromkeys(("workspace_id", "space_id", "tenant_id", "invitation_id", "link_id", "key_id"), number)
     unknown |= {"kb": uuid.UUID(int=7), "other_kb": uuid.UUID(int=8), "user_id": uuid.UUID(int=9), "token": "x" * 43}
     return World(home, foreign, users, keys, ids, unknown)
 
 
-__all__ = ["ApiKey", "Invitation", "World", "world"]
+@pytest.fixture
+def world(db: None) -> World:
+    """Fresh for every test."""
+    return build_world()
+
+
+@contextmanager
+def unharmed() -> Iterator[None]:
+    """Whatever the block does to the database is undone after it."""
+    cache.clear()
+    mark = transaction.savepoint()
+    try:
+        yield
+    finally:
+        transaction.savepoint_rollback(mark)

@@ -10,9 +10,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from django.utils.decorators import method_decorator
+from django.utils.translation import gettext_lazy as _
 from django.views import View
 
 from apps.common.actor import Actor
+from apps.common.errors import Forbidden
 from apps.common.policy import authorize, rule_for
 
 
@@ -39,6 +41,8 @@ class PageView(View):
         method = "GET" if request.method == "HEAD" else request.method or "GET"
         action = self.actions.get(method)
         if action is not None and not rule_for(action).public:
+            if self.actor.kind == "key":
+                raise Forbidden(_("API keys cannot be used here; sign in as a person."), code="people_only")
             if error := getattr(request, "actor_error", None):
                 raise error
             authorize(self.actor, action)

@@ -28,7 +28,7 @@ _SAMPLE = 200_000
 def detect_languages(text: str) -> list[str]:
     """Language codes present in the text, the most used first (zh, en, de, ja, ko, ru); a tenth of the letters counts as present."""
     sample = text[:_SAMPLE]
-    sizes = {
+    sizes: dict[str, float] = {
         "zh": sum(map(len, _HAN.findall(sample))),
         "ja": sum(map(len, _KANA.findall(sample))),
         "ko": sum(map(len, _HANGUL.findall(sample))),

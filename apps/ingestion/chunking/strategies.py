@@ -118,9 +118,16 @@ class HeuristicChunker:
     """Sections by what looks like one: numbers, chapter words, form feeds, rules, lines in capitals."""
 
     def suits(self, document: ParsedDocument, profile: dict[str, Any], config: ChunkingConfig) -> str | None:
-        names = ("numbered_section_count", "chinese_chapter_count", "english_chapter_count", "german_chapter_count")
-        names += ("form_feed_count", "visual_sep_count", "all_caps_short_line_count")
-        total = sum(profile[name] for name in names)
+        kinds = (
+            "numbered_section",
+            "chinese_chapter",
+            "english_chapter",
+            "german_chapter",
+            "form_feed",
+            "visual_sep",
+            "all_caps_short_line",
+        )
+        total = sum(profile[f"{kind}_count"] for kind in kinds)
         if total < 2:
             return f"too few section marks: {total}, at least 2 are needed"
         return None

@@ -192,7 +192,7 @@ class UnitMaker:
 
     def block_units(self, block: Block, start: int, end: int) -> list[Unit]:
         """Units of the part [start, end) of one block (tables that fit are one unit)."""
-        if block.kind == "heading" and end - start <= self.limits.size:
+        if block.kind == "heading" and self.limits.fits(self.text[start:end]):
             return [Unit(start, start + len(self.text[start:end].rstrip()), HEADING, glue=True)]
         if block.kind == "table":
             return [Unit(start, start + len(self.text[start:end].rstrip()), EDGE, "table")]

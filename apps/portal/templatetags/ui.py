@@ -20,7 +20,7 @@ from typing import Any
 from django import forms, template
 from django.template.context import Context
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
@@ -37,10 +37,8 @@ def _attribute_name(parameter: str) -> str | None:
 @register.filter
 def attrs(values: Mapping[str, Any] | None) -> SafeString:
     """The mapping as escaped HTML attributes: True gives a bare name, None and False leave the attribute out."""
-    if not values:
-        return mark_safe("")
     parts = []
-    for name, value in values.items():
+    for name, value in (values or {}).items():
         # SECURITY: inline handlers and styles would need an open content policy; nothing may bring them in by this way.
         if name in ("style", "x-html") or name.startswith(("on", "hx-on")):
             raise ValueError(f"attribute {name!r} is not allowed in a component")

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 
-from apps.common.errors import DomainError
+from apps.common.errors import Conflict
 from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.portal.forms.spaces import RoleForm
@@ -51,7 +51,7 @@ class MemberRoleView(PageView):
             return redirect("members-page", space_id)
         try:
             row = member_role_set(actor=self.actor, space=space_get(actor=self.actor), user_id=user_id, role=form.cleaned_data["role"])
-        except DomainError as error:
+        except Conflict as error:
             messages.error(request, str(error))
         else:
             messages.success(request, _("%(name)s is now: %(role)s.") % {"name": row.user.username, "role": row.get_role_display()})
@@ -64,7 +64,7 @@ class MemberRemoveView(PageView):
     def post(self, request: HttpRequest, space_id: int, user_id: uuid.UUID) -> HttpResponse:
         try:
             member_remove(actor=self.actor, space=space_get(actor=self.actor), user_id=user_id)
-        except DomainError as error:
+        except Conflict as error:
             messages.error(request, str(error))
         else:
             messages.success(request, _("The person is no longer a member."))
@@ -78,7 +78,7 @@ class MemberLeaveView(PageView):
         space = space_get(actor=self.actor)
         try:
             member_leave(actor=self.actor, space=space)
-        except DomainError as error:
+        except Conflict as error:
             messages.error(request, str(error))
             return redirect("members-page", space_id)
         messages.success(request, _("You have left %(name)s.") % {"name": space.name})

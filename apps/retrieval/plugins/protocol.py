@@ -125,6 +125,8 @@ class SearchBackend(Protocol):
     """Called by `apps.retrieval.services` (writes) and `apps.retrieval.search` (reads); must be safe from several threads and processes.
 
     Filters are applied before the best `candidates` are taken. A filter that cannot be translated matches nothing.
+    Raises: IndexOutdated from every method when the store is of another version or missing; TransientError (`index_busy`) when it is
+    busy, full or out of reach; Unavailable (`index_damaged`) when only building it again helps.
     """
 
     def ensure(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from apps.common.errors import InvalidInput
-from apps.retrieval.fusion import coverage, fuse
+from apps.retrieval.fusion import FULL_EVIDENCE, coverage, fuse
 from apps.retrieval.plugins import sqlite_writes as writes
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
 from apps.retrieval.plugins.sqlite_store import CONTENTLESS, SCHEMA_VERSION, Database, Generations
@@ -117,7 +118,7 @@ class SqliteBackend:
         return EngineStats(documents, chunks, vectors, sum(sizes), {**details, "contentless": str(CONTENTLESS).lower()})
 
     def check(self) -> list[str]:
-        with self._store.connection() as connection:
+        with self._store.fresh_connection() as connection:
             faults = [row[0] for row in connection.execute("PRAGMA integrity_check") if row[0] != "ok"]
             try:
                 connection.execute("INSERT INTO fts(fts) VALUES ('integrity-check')")
@@ -167,7 +168,8 @@ class SqliteBackend:
                 exact = _exact_leg(connection, query, scope, tokens, [hit.chunk_id for hit in (*text, *vector)])
             if text and vector:
                 best = [hit.chunk_id for hit in text[:EVIDENCE_HITS]]
-                known = coverage(tokens.tokens, _matched_terms(connection, scope, tokens, best))
+                enough = math.ceil(FULL_EVIDENCE * len(tokens.tokens))
+                known = coverage(tokens.tokens, _matched_terms(connection, scope, tokens, best, enough))
         return fuse(text, vector, exact=exact, weights=query.weights, method=query.fusion, known=known)[: max(query.k, 0)]
 
 
@@ -301,7 +303,10 @@ def _vector_leg(connection: Connection, query: Query, scope: _Scope) -> list[Leg
     return [LegHit(chunk, doc, score, rank) for rank, (chunk, doc, score) in enumerate(rows, 1)]
 
 
-def _matched_terms(connection: Connection, scope: _Scope, tokens: QueryTokens, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
+def _matched_terms(
+    connection: Connection, scope: _Scope, tokens: QueryTokens, chunk_ids: Sequence[int], enough: int = MAX_CANDIDATES
+) -> dict[int, frozenset[str]]:
+    """Which tokens each passage holds; ends as soon as one is known to hold `enough`."""
     if scope.empty:
         return {}
     sql = "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?)) AND tenant = ? AND kb IN (SELECT value FROM json_each(?))"
@@ -313,6 +318,8 @@ def _matched_terms(connection: Connection, scope: _Scope, tokens: QueryTokens, c
     for token, expression in words if seen and tokens else ():
         for (chunk,) in connection.execute(sql, (f"{{body}} : {expression}", *seen)):
             held[chunk].add(token)
+        if any(len(terms) >= enough for terms in held.values()):
+            break
     return {chunk: frozenset(terms) for chunk, terms in held.items()}
 
 

@@ -14,11 +14,12 @@ import secrets
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
+from apps.common.errors import TransientError, Unavailable
 from apps.retrieval.plugins.protocol import IndexMissing, IndexOutdated
 from apps.retrieval.tokens import tokeniser_id
 
@@ -63,6 +64,20 @@ CREATE INDEX moved_kb ON moved (kb);
 _FTS = "CREATE VIRTUAL TABLE fts USING fts5(kb, body, tokenize=\"ascii tokenchars '-_./:@#+'''\"{options})"
 
 
+@contextmanager
+def told_plainly(path: Path) -> Iterator[None]:
+    """SQLite's own errors as those of the house: busy, full or unreachable may pass, a damaged file will not."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise TransientError(f"the search index {path.name} cannot be used now: {error}", code="index_busy") from error
+    except sqlite3.IntegrityError:
+        raise
+    except sqlite3.DatabaseError as error:
+        message = f"the search index {path.name} is damaged ({error}); run manage.py rebuild_index"
+        raise Unavailable(message, code="index_damaged") from error
+
+
 class Database:
     """One data file and its idle connections."""
 
@@ -105,18 +120,22 @@ class Database:
             self._checked = True
         return connection
 
-    @contextmanager
-    def connection(self) -> Iterator[sqlite3.Connection]:
+    def take(self) -> sqlite3.Connection:
         """A connection no one else uses meanwhile, opened by this very process."""
         if self._pid != os.getpid():
             self._idle, self._pid = queue.LifoQueue(), os.getpid()
         try:
-            connection = self._idle.get_nowait()
+            return self._idle.get_nowait()
         except queue.Empty:
-            connection = self._open()
-        pid = self._pid
+            return self._open()
+
+    @contextmanager
+    def lend(self, connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
+        """`connection`, put back for others afterwards; after an error it is closed, and with it an open transaction is undone."""
+        pid = os.getpid()
         try:
-            yield connection
+            with told_plainly(self.path):
+                yield connection
         except BaseException:
             connection.close()
             raise
@@ -124,6 +143,19 @@ class Database:
             self._idle.put(connection)
         else:
             connection.close()
+
+    @contextmanager
+    def connection(self) -> Iterator[sqlite3.Connection]:
+        with told_plainly(self.path):
+            connection = self.take()
+        with self.lend(connection):
+            yield connection
+
+    @contextmanager
+    def fresh_connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection that has seen nothing yet: FTS5's own check trusts what an older one remembers of the index and cries wolf."""
+        with closing(self._open()) as connection:
+            yield connection
 
     def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """What `work` returns, committed; nothing of it is kept when it raises."""
@@ -197,10 +229,19 @@ class Generations:
     def connection(self) -> Iterator[sqlite3.Connection]:
         """A connection to the current file."""
         current, _ = self.databases()
-        if not current.path.exists():  # swapped between the look at the pointer and now
-            self._seen = None
+        try:
+            connection = current.take()
+        except sqlite3.Error:
+            self._seen = None  # perhaps swapped between the look at the pointer and now; else the same error comes again
             current, _ = self.databases()
-        with current.connection() as connection:
+            with told_plainly(current.path):
+                connection = current.take()
+        with current.lend(connection):
+            yield connection
+
+    @contextmanager
+    def fresh_connection(self) -> Iterator[sqlite3.Connection]:
+        with self.databases()[0].fresh_connection() as connection:
             yield connection
 
     def create(self) -> None:
@@ -223,7 +264,7 @@ class Generations:
             built = building.write(work)
             try:
                 return current.write(work)
-            except IndexOutdated:
+            except (IndexOutdated, Unavailable):  # what is being built will take its place
                 return built
 
     def begin(self) -> Database:

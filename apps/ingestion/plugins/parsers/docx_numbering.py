@@ -10,6 +10,7 @@ from typing import Any
 
 W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _DIGITS = "零一二三四五六七八九"
+_ROMAN = tuple(zip((1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1), "M CM D CD C XC L XL X IX V IV I".split(), strict=True))
 _CHINESE = frozenset(
     "chineseCounting chineseCountingThousand japaneseCounting taiwaneseCounting taiwaneseCountingThousand ideographDigital".split()
 )
@@ -39,9 +40,7 @@ def roman(number: int) -> str:
     if not 0 < number < 4000:
         return str(number)
     out = ""
-    for value, mark in (
-        (1000, "M"), (900, "CM"), (500, "D"), (400, "CD"), (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I"),
-    ):  # fmt: skip
+    for value, mark in _ROMAN:
         count, number = divmod(number, value)
         out += mark * count
     return out

@@ -34,12 +34,17 @@ document.addEventListener(
   true,
 );
 
+// The box stays beside its opener while the page moves, and leaves with it.
 for (const type of ["resize", "scroll"]) {
   addEventListener(
     type,
     (event) => {
       const box = document.querySelector(".float:popover-open");
-      if (box && !(event.target instanceof Node && box.contains(event.target))) box.hidePopover();
+      if (!box || (event.target instanceof Node && box.contains(event.target))) return;
+      const button = document.querySelector(`[popovertarget="${CSS.escape(box.id)}"][aria-expanded="true"]`);
+      const at = button?.getBoundingClientRect();
+      if (!at || at.bottom < 0 || at.top > innerHeight) box.hidePopover();
+      else placeBeside(box, button, box.dataset.place);
     },
     { capture: true, passive: true },
   );

@@ -1,0 +1,85 @@
+"""How many queries a list costs: the same for 2 rows and for 12, and no more than tests/budgets.json allows.
+
+A list route is declared in LISTS with what makes more of its rows. `UPDATE_BUDGETS=1 pytest tests/inventory/test_query_budgets.py`
+writes what was measured.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.common.scope import space_scope
+from apps.spaces.services.invitations import invitation_create, invite_link_create
+from apps.spaces.services.keys import key_create
+from apps.spaces.services.members import member_add
+from tests.support.route_samples import values_for
+from tests.support.routes import routes
+from tests.support.world import BASE_URL, World, make_user, unharmed
+
+BUDGETS = Path(__file__).resolve().parent.parent / "budgets.json"
+Make = Callable[[World, int], None]
+
+
+def more_members(world: World, number: int) -> None:
+    user = make_user(f"m{number}@example.com")
+    member_add(actor=world.actor("admin"), space=world.home, email=user.email, role="member")
+
+
+def more_keys(world: World, number: int) -> None:
+    bases = [world.ids["home"]["kb"]]
+    key_create(actor=world.actor("admin"), space=world.home, name=f"k{number}", full_access=False, capabilities=["retrieve"], kb_uids=bases)
+
+
+def more_invitations(world: World, number: int) -> None:
+    actor = world.actor("admin")
+    invitation_create(actor=actor, space=world.home, email=f"i{number}@example.com", role="member", base_url=BASE_URL)
+    invite_link_create(actor=actor, space=world.home, role="member", base_url=BASE_URL)
+
+
+#: "GET route" -> what makes one more row of it
+LISTS: dict[str, Make] = {
+    "GET api:members": more_members,
+    "GET api:invitations": more_invitations,
+    "GET api:api-keys": more_keys,
+    "GET members-page": more_members,
+    "GET invitations-page": more_invitations,
+    "GET keys-page": more_keys,
+}
+
+
+def queries(world: World, key: str) -> int:
+    route = routes()[key.removeprefix("GET ")]
+    client = world.client("admin", by="session" if route.is_page else "")
+    url = route.url(values_for(world, route.name))
+    client.get(url)  # whatever is worked out once per process
+    with CaptureQueriesContext(connection) as caught:
+        assert client.get(url).status_code == 200
+    return len([entry for entry in caught.captured_queries if "SAVEPOINT" not in entry["sql"]])
+
+
+@pytest.mark.parametrize("key", sorted(LISTS))
+def test_a_list_costs_the_same_however_long(world: World, key: str) -> None:
+    counts = []
+    for rows in (2, 12):
+        with unharmed():
+            with space_scope(world.home.pk):
+                for number in range(rows):
+                    LISTS[key](world, number)
+            counts.append(queries(world, key))
+    assert counts[0] == counts[1], f"{key}: {counts[0]} queries for 2 rows, {counts[1]} for 12"
+    budgets = json.loads(BUDGETS.read_text("utf-8")) if BUDGETS.exists() else {}
+    if os.environ.get("UPDATE_BUDGETS"):
+        budgets[key] = counts[0]
+        BUDGETS.write_text(json.dumps(dict(sorted(budgets.items())), indent=2) + "\n", "utf-8")
+    assert counts[0] <= budgets.get(key, -1), f"{key}: {counts[0]} queries, the budget is {budgets.get(key)}"
+
+
+def test_no_budget_is_stale() -> None:
+    assert sorted(json.loads(BUDGETS.read_text("utf-8"))) == sorted(LISTS)

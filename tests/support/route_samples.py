@@ -1,0 +1,64 @@
+"""What the permission matrix and the query budgets send to each route.
+
+Path parameters are filled by name from `world.ids["home"]` (so a new kind of id is added in `tests/support/world.py`, `_furnish`); a route
+whose parameter means something else says so in KWARGS. A body that the route accepts is in BODIES, under "METHOD name-of-route"; a route
+without one gets an empty body. Pages get forms, REST gets JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tests.support.world import PASSWORD, World
+
+Make = Callable[[World], dict[str, Any]]
+
+#: name of a route -> parameters that `world.ids` has under another name, or none at all
+KWARGS: dict[str, Make] = {
+    "my-invitation-answer": lambda world: {"answer": "accept"},
+}
+
+BODIES: dict[str, Make] = {
+    "POST api:auth-register": lambda world: {"username": "fresh", "email": "fresh@example.com", "password": PASSWORD},
+    "POST api:auth-login": lambda world: {"email": "member@example.com", "password": PASSWORD},
+    "POST api:auth-refresh": lambda world: {"refreshToken": "nonsense"},
+    "POST api:auth-change-password": lambda world: {"old_password": PASSWORD, "new_password": "brand-new-8"},
+    "POST api:auth-invitation-lookup": lambda world: {"token": world.ids["home"]["token"]},
+    "POST api:auth-register-by-invite": lambda world: {
+        "token": world.ids["home"]["token"],
+        "username": "fresh",
+        "email": "fresh@example.com",
+        "password": PASSWORD,
+    },
+    "PUT api:auth-preferences": lambda world: {"last_active_tenant_id": 0},
+    "POST api:auth-switch-tenant": lambda world: {"tenant_id": world.home.pk},
+    "POST api:tenants": lambda world: {"name": "Another"},
+    "PUT api:tenant": lambda world: {"name": "Renamed"},
+    "POST api:members": lambda world: {"email": "founder@example.com", "role": "contributor"},
+    "PUT api:member": lambda world: {"role": "contributor"},
+    "POST api:invitations": lambda world: {"email": "later@example.com", "role": "contributor"},
+    "POST api:invite-links": lambda world: {"role": "contributor"},
+    "POST api:api-keys": lambda world: {"name": "bot", "full_access": True},
+    "PUT api:api-key": lambda world: {"name": "bot", "full_access": True},
+    "POST api:my-invitation-accept-token": lambda world: {"token": world.ids["home"]["token"]},
+    "POST space-new": lambda world: {"name": "Another"},
+    "POST space-settings": lambda world: {"name": "Renamed"},
+    "POST space-delete": lambda world: {"typed_name": world.home.name},
+    "POST member-role": lambda world: {"role": "admin"},
+    "POST invitations-page": lambda world: {"by": "link", "role": "member"},
+    "POST keys-page": lambda world: {"name": "bot", "access": "full"},
+    "POST profile": lambda world: {"username": "Somebody"},
+    "POST appearance": lambda world: {"language": "en", "theme": "dark"},
+}
+
+
+def values_for(world: World, name: str, whose: str = "home") -> dict[str, Any]:
+    """Values of path parameters. `whose`: "home", "foreign", or "unknown" for ids that exist nowhere."""
+    values = world.unknown if whose == "unknown" else world.ids[whose]
+    return {**values, **(KWARGS[name](world) if name in KWARGS else {})}
+
+
+def body_for(world: World, method: str, name: str) -> dict[str, Any]:
+    made = BODIES.get(f"{method} {name}")
+    return made(world) if made else {}
