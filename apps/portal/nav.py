@@ -19,8 +19,22 @@ class NavItem:
     also: tuple[str, ...] = ()
 
 
+#: Pages that stand below the list of knowledge bases.
+BASE_ROUTES = (
+    "base-create",
+    "base-documents",
+    "base-settings",
+    "base-delete",
+    "base-tags",
+    "base-test",
+    "document-new",
+    "document-edit",
+    "document-import",
+    "document-reader",
+)
+
 NAV: list[NavItem] = [
-    NavItem(_("Overview"), "home", "home", "home.read"),
+    NavItem(_("Knowledge"), "home", "base", "base.list", BASE_ROUTES),
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from apps.portal import base_urls
 from apps.portal.views import health, invitations, keys, members, profile, spaces, styleguide
 
 SPACE = "s/<int:space_id>"
 
 urlpatterns = [
+    *base_urls.urlpatterns,
     path("styleguide", styleguide.styleguide, name="styleguide"),
     path("health", health.health, name="health"),
     path("healthz/live", health.live, name="health-live"),
     path("healthz/ready", health.ready, name="health-ready"),
     path("", spaces.RootView.as_view(), name="root"),
-    path(f"{SPACE}/", spaces.HomeView.as_view(), name="home"),
     path("spaces/new", spaces.SpaceNewView.as_view(), name="space-new"),
     path(f"{SPACE}/settings", spaces.SpaceSettingsView.as_view(), name="space-settings"),
     path(f"{SPACE}/delete", spaces.SpaceDeleteView.as_view(), name="space-delete"),

@@ -13,7 +13,7 @@ from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.portal.forms.spaces import DeleteForm, SpaceForm
 from apps.portal.views.forms import put_error
-from apps.spaces.selectors import default_space, member_list, my_invitations, space_get
+from apps.spaces.selectors import default_space, member_list, space_get
 from apps.spaces.services.space import space_create, space_delete, space_update
 
 
@@ -25,17 +25,6 @@ class RootView(PageView):
     def get(self, request: HttpRequest) -> HttpResponse:
         space = default_space(user=user_get(actor=self.actor))
         return redirect("home", space.pk) if space else redirect("space-new")
-
-
-class HomeView(PageView):
-    """What this space is, and what waits for the person."""
-
-    actions = {"GET": "home.read"}
-
-    def get(self, request: HttpRequest, space_id: int) -> HttpResponse:
-        space = space_get(actor=self.actor)
-        context = {"space": space, "members": member_list(actor=self.actor).count(), "invitations": my_invitations(actor=self.actor)}
-        return self.page("portal/home.html", context)
 
 
 class SpaceNewView(PageView):

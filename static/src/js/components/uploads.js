@@ -1,7 +1,9 @@
 // Upload manager: a queue for the whole page, three files at a time, each by its own request so that progress, cancel and
 // retry belong to one file. A drop zone says by data attributes where and how:
 //   data-upload-url, data-upload-field ("file"), data-upload-name-field ("fileName": the path inside a dropped folder),
-//   data-upload-extra (JSON of further fields), data-upload-accept ("pdf,docx"), data-upload-max-bytes
+//   data-upload-extra (JSON of further fields), data-upload-accept ("pdf,docx"), data-upload-max-bytes,
+//   data-upload-space (space id, sent as X-Tenant-ID), data-upload-folder-from (selector of a field with the folder to put files in),
+//   data-upload-states (address that tells what became of stored documents: ?ids=a,b -> {id: {state, text, href}})
 // Answers are the contract's JSON. Each stored file dispatches kb:uploaded on the body, the end of a batch kb:uploads-done.
 import { csrfToken, parseJson, reasonOf } from "../core/dom.js";
 import { say, sizeText } from "../core/i18n.js";
@@ -9,6 +11,7 @@ import { say, sizeText } from "../core/i18n.js";
 const PARALLEL = 3;
 const OPEN = new Set(["waiting", "sending"]);
 const SHOWN = 200;
+const FOLLOW_MS = 2000;
 let nextId = 1;
 // Files and requests stay outside of what Alpine watches: its proxies do not work on them.
 const jobs = new Map();
@@ -137,7 +140,7 @@ function send(item) {
   const form = new FormData();
   for (const [name, value] of Object.entries(target.extra)) form.append(name, value);
   form.append(target.field, file, file.name);
-  if (target.nameField) form.append(target.nameField, item.path);
+  if (target.nameField) form.append(target.nameField, target.folder ? `${target.folder}/${item.path}` : item.path);
   const xhr = new XMLHttpRequest();
   job.xhr = xhr;
   Object.assign(item, { state: "sending", sent: 0, note: say("upload.sending", { percent: 0 }) });
@@ -152,6 +155,7 @@ function send(item) {
   xhr.open("POST", target.url);
   xhr.setRequestHeader("X-CSRFToken", csrfToken());
   xhr.setRequestHeader("Accept", "application/json");
+  if (target.space) xhr.setRequestHeader("X-Tenant-ID", target.space);
   xhr.send(form);
 }
 
@@ -165,6 +169,7 @@ function finish(item, xhr) {
   }
   if (xhr.status >= 200 && xhr.status < 300 && body?.success !== false) {
     Object.assign(item, { state: "done", sent: item.size, note: body?.message || say("upload.stored"), link: linkOf(item, body) });
+    follow(item, body?.data?.id);
     document.body.dispatchEvent(new CustomEvent("kb:uploaded", { bubbles: true, detail: { id: body?.data?.id ?? "", name: item.name } }));
     return uploads.pump();
   }
@@ -174,6 +179,43 @@ function finish(item, xhr) {
   }
   const fallback = xhr.status === 413 ? "error.large" : xhr.status === 403 ? "error.forbidden" : "error.server";
   fail(item, reasonOf(body) || say(fallback), xhr.status >= 500 || xhr.status === 429);
+}
+
+// Stored is not yet read: the tray goes on telling what becomes of a document until it can be found or has failed.
+let following = 0;
+function follow(item, id) {
+  if (!id || !item.job.target.states) return;
+  item.job.id = id;
+  if (!following) following = setTimeout(askStates, FOLLOW_MS);
+}
+
+async function askStates() {
+  following = 0;
+  const open = uploads.me.list.filter((item) => item.job.id);
+  if (!open.length) return;
+  if (!document.hidden) {
+    const byAddress = Map.groupBy ? Map.groupBy(open, (item) => item.job.target.states) : new Map([[open[0].job.target.states, open]]);
+    for (const [address, items] of byAddress) {
+      const ids = items.slice(0, 100).map((item) => item.job.id);
+      const answer = await fetch(`${address}?ids=${ids.join(",")}`, { headers: { Accept: "application/json" } }).catch(() => null);
+      if (!answer?.ok) continue;
+      const states = await answer.json();
+      for (const item of items.filter((each) => ids.includes(each.job.id))) settle(item, states[item.job.id]);
+    }
+  }
+  if (!following) following = setTimeout(askStates, FOLLOW_MS);
+}
+
+function settle(item, now) {
+  if (!now) {
+    item.job.id = "";
+    return;
+  }
+  item.note = now.text;
+  item.link ||= now.href;
+  if (!now.state) return;
+  item.job.id = "";
+  if (now.state === "failed") Object.assign(item, { state: "failed", retryable: false });
 }
 
 /** Where the stored document is read, from data-upload-link with {id} in it. */
@@ -203,6 +245,9 @@ function targetOf(element) {
     accept: (data.uploadAccept ?? "").toLowerCase().split(/[\s,]+/).map((type) => type.replace(/^\./, "")).filter(Boolean),
     maxBytes: Number(data.uploadMaxBytes) || 0,
     link: data.uploadLink ?? "",
+    space: data.uploadSpace ?? "",
+    folder: (data.uploadFolderFrom && document.querySelector(data.uploadFolderFrom)?.value) || "",
+    states: data.uploadStates ?? "",
   };
 }
 

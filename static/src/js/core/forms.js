@@ -150,11 +150,12 @@ on("click", "[data-reveal]", (_event, button) => {
 
 const encoder = new TextEncoder();
 
-/** Counts in the unit the server limits by: characters (code points) or bytes. */
+/** Counts in the unit the server limits by: characters (code points), bytes or utf16 (code units). */
 function tally(field) {
   const counter = document.getElementById(`${field.id}-count`);
   if (!counter) return;
-  const length = field.dataset.countUnit === "bytes" ? encoder.encode(field.value).length : [...field.value].length;
+  const units = { bytes: () => encoder.encode(field.value).length, utf16: () => field.value.length };
+  const length = units[field.dataset.countUnit]?.() ?? [...field.value].length;
   const limit = Number(field.dataset.countLimit);
   counter.textContent = `${length.toLocaleString()} / ${limit.toLocaleString()}`;
   counter.toggleAttribute("data-over", length > limit);

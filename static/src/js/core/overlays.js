@@ -5,7 +5,7 @@ import { focusables, on } from "./dom.js";
 const GAP = 4;
 
 /** Puts a floating box beside its opener, inside the window. */
-function placeBeside(box, anchor, wish = "bottom-start") {
+export function placeBeside(box, anchor, wish = "bottom-start") {
   const at = anchor.getBoundingClientRect();
   const size = box.getBoundingClientRect();
   const below = innerHeight - at.bottom;

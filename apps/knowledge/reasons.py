@@ -1,0 +1,199 @@
+"""Why a document is not where it should be, in words: what happened, why, and what to do next.
+
+The codes are the closed list that parsers, the pipeline and the sweeper write into `Document.reason` and `Document.warnings`.
+A code that is not listed is shown as `internal`, never raw.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from django.utils.translation import gettext_lazy as _
+
+#: What a button beside the words does: read it again; read it again as another encoding; bring a better file; look at the settings.
+Step = Literal["", "reparse", "encoding", "upload", "settings"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """`word`: two or three words for a row; `title`: what happened; `why` and `next`: sentences; `kept`: what is safe.
+
+    `tone` is "danger" when the portal or the file is broken, "warning" when the person can simply supply what is missing.
+    """
+
+    word: Any
+    title: Any
+    why: Any
+    next: Any
+    step: Step = ""
+    tone: Literal["danger", "warning", ""] = "warning"
+    kept: Any = _("The original is kept.")
+
+
+REASONS: dict[str, Reason] = {
+    "empty": Reason(
+        _("No text"),
+        _("There is no text in this document"),
+        _("It was opened without trouble, but it holds no words that could be found."),
+        _("Check that the right file was saved, then upload it again."),
+        "upload",
+    ),
+    "needs_ocr": Reason(
+        _("Needs OCR"),
+        _("The pages are pictures"),
+        _("There is no text layer, as with scans and photographs, and reading pictures (OCR) is switched off here."),
+        _("Ask the administrator to switch OCR on, or upload a version with text. Then parse it again."),
+        "reparse",
+    ),
+    "unreadable_text": Reason(
+        _("Unreadable text"),
+        _("The text comes out garbled"),
+        _("Its fonts or its encoding do not say which characters are meant, so a search would find nonsense."),
+        _("For a text file choose its encoding. For a PDF export it again from the program that made it."),
+        "encoding",
+    ),
+    "locked": Reason(
+        _("Password"),
+        _("The file is protected by a password"),
+        _("It cannot be opened without it."),
+        _("Save a copy without the password and upload that."),
+        "upload",
+    ),
+    "unsupported_type": Reason(
+        _("Unknown type"),
+        _("This kind of file cannot be read"),
+        _("What is inside is none of the types the portal knows, whatever the name says."),
+        _("Convert it to PDF, Word, Excel, HTML, Markdown or text and upload it again."),
+        "upload",
+    ),
+    "corrupt": Reason(
+        _("Damaged"),
+        _("The file is damaged"),
+        _("It ends too early or breaks the rules of its format."),
+        _("Open it in its own program, save it again and upload that copy."),
+        "upload",
+        "danger",
+    ),
+    "unsafe": Reason(
+        _("Refused"),
+        _("The file was refused for safety"),
+        _("It holds something that could harm the reader, such as an archive that unpacks without end."),
+        _("Make a clean copy of the content and upload that."),
+        "upload",
+        "danger",
+    ),
+    "too_large": Reason(
+        _("Too large"),
+        _("The document is too large to read"),
+        _("Unpacked or in characters it goes beyond the limit."),
+        _("Split it into parts and upload those."),
+        "upload",
+    ),
+    "too_many_pages": Reason(
+        _("Too many pages"),
+        _("The document has too many pages"),
+        _("It goes beyond the number of pages that are read at once."),
+        _("Split it into parts and upload those."),
+        "upload",
+    ),
+    "timeout": Reason(
+        _("Took too long"),
+        _("Reading took too long"),
+        _("The time for one document ran out."),
+        _("Parse it again when less is going on, or split it into parts."),
+        "reparse",
+    ),
+    "out_of_memory": Reason(
+        _("Out of memory"),
+        _("Reading needed too much memory"),
+        _("The memory for one document ran out. Other documents were not affected."),
+        _("Split it into parts, or compress its pictures, and upload it again."),
+        "upload",
+        "danger",
+    ),
+    "crashed": Reason(
+        _("Reader broke"),
+        _("The reader broke off"),
+        _("The program that reads this format ended unexpectedly. Other documents were not affected."),
+        _("Parse it again. If it breaks off again, save the file anew in its own program and upload that."),
+        "reparse",
+        "danger",
+    ),
+    "no_space": Reason(
+        _("Disk full"),
+        _("The disk is full"),
+        _("There was no room to store what was read."),
+        _("Delete documents you no longer need, or ask the administrator for space. Then parse it again."),
+        "reparse",
+        "danger",
+    ),
+    "embedding_unavailable": Reason(
+        _("No vectors"),
+        _("Vectors could not be made"),
+        _("The embedding model did not answer. The document is found by its words, but not by similar meaning."),
+        _("Parse it again when the model is back."),
+        "reparse",
+    ),
+    "fetch_failed": Reason(
+        _("Not reachable"),
+        _("The address could not be fetched"),
+        _("The server did not answer, refused, or the page is gone."),
+        _("Open the address in your browser. When it works there, try again; otherwise upload the file itself."),
+        "reparse",
+        kept=_("The address is kept."),
+    ),
+    "stalled": Reason(
+        _("Stalled"),
+        _("The work stopped without a word"),
+        _("Every process that took it up went away before it was done."),
+        _("Parse it again. If it stalls again, ask the administrator to look at the workers."),
+        "reparse",
+        "danger",
+    ),
+    "cancelled": Reason(
+        _("Stopped"),
+        _("Stopped by a user"),
+        _("Someone stopped the work on it. Passages it had before can still be found."),
+        _("Parse it again to go on."),
+        "reparse",
+        "",
+    ),
+    "internal": Reason(
+        _("Failed"),
+        _("Something went wrong on our side"),
+        _("The reason is not known; it was written to the log."),
+        _("Parse it again. If it fails again, tell the administrator the time and the name of the document."),
+        "reparse",
+        "danger",
+    ),
+}
+
+#: Waiting and silence: not failures, but states that ask for somebody.
+NO_WORKER = Reason(
+    _("No worker"),
+    _("No worker is running"),
+    _("Nobody is there to do the work, so it waits."),
+    _("It starts by itself as soon as a worker runs. Ask the administrator to start one."),
+    "",
+)
+STALLED = Reason(
+    _("Not moving"),
+    _("Nothing has happened for 20 minutes"),
+    _("The work seems to be lost."),
+    _("Stop it and parse it again."),
+    "reparse",
+)
+QUEUED_LONG = Reason(
+    _("Long wait"),
+    _("Waiting for more than 20 minutes"),
+    _("Other documents are before it, or the workers are busy."),
+    _("Nothing is lost. It goes on by itself."),
+    "",
+    "",
+)
+
+
+def reason_of(code: str) -> Reason:
+    """The words of a code; those of `internal` when the code is not on the list."""
+    return REASONS.get(code, REASONS["internal"])

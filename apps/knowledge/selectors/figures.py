@@ -1,0 +1,55 @@
+"""Figures beside bases and lists: vector coverage, last change, what there is to filter by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db.models import Count, Max, Sum
+
+from apps.common.actor import Actor
+from apps.common.policy import authorize
+from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFigures:
+    """`vectors`: passages that have one; `changed_at`: when any live document changed last, None without documents."""
+
+    vectors: int = 0
+    changed_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Facets:
+    """What the live documents of a base can be told apart by: {state: count}, {type: count}."""
+
+    statuses: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
+
+
+def base_figures(*, actor: Actor, bases: Iterable[KnowledgeBase]) -> dict[int, BaseFigures]:
+    """{primary key of a base: its figures}, in one query."""
+    authorize(actor, "base.list")
+    rows = (
+        Document.objects.visible_to(actor)
+        .filter(kb__in=[base.pk for base in bases])
+        .order_by()
+        .values("kb_id")
+        .annotate(vectors=Sum("vector_count"), changed_at=Max("updated_at"))
+    )
+    return {row["kb_id"]: BaseFigures(row["vectors"] or 0, row["changed_at"]) for row in rows}
+
+
+def document_facets(*, actor: Actor, base: KnowledgeBase) -> Facets:
+    """States and types of a base's documents with how many there are of each, in one query. A page or a manual text is its own type."""
+    authorize(actor, "document.read", base)
+    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
+    facets = Facets()
+    for status, kind, extension, count in rows.order_by().values_list("parse_status", "type", "file_type").annotate(count=Count("pk")):
+        name = kind if kind in (Document.Type.MANUAL, Document.Type.URL) else extension
+        facets.statuses[status] = facets.statuses.get(status, 0) + count
+        if name:
+            facets.types[name] = facets.types.get(name, 0) + count
+    return facets

@@ -1,0 +1,60 @@
+"""Addresses of pages, in one place."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+from urllib.parse import urlencode
+
+from django.urls import NoReverseMatch, reverse
+
+from apps.common.actor import Actor
+from apps.knowledge.models import Document, KnowledgeBase
+
+
+def space_url(space_id: int | None) -> str:
+    return reverse("home", args=[space_id])
+
+
+def base_url(base: KnowledgeBase, **query: Any) -> str:
+    """The documents tab of a base, with these filters."""
+    address = reverse("base-documents", args=[base.space_id, base.uid])
+    return f"{address}?{urlencode(query)}" if query else address
+
+
+def document_url(document: Document) -> str:
+    """The page that shows a document, opened at its beginning."""
+    return reader_url(document.space_id, document.uid) or base_url(document.kb, q=document.title[:200])
+
+
+def reader_url(space_id: int, document_id: uuid.UUID | str) -> str:
+    """The reader of a document id; empty where no reader is installed."""
+    return optional_url("document-reader", space_id, document_id)
+
+
+def test_url(base: KnowledgeBase) -> str:
+    """The retrieval test of a base; empty where it is not installed."""
+    return optional_url("base-test", base.space_id, base.uid)
+
+
+def optional_url(name: str, *args: Any) -> str:
+    """The address of a route, or "" when no such route exists."""
+    try:
+        return reverse(name, args=args)
+    except NoReverseMatch:
+        return ""
+
+
+def upload_url(base: KnowledgeBase) -> str:
+    """Where files of a base are sent. The space travels in a header: the last space a person opened may be another by now."""
+    return f"/api/v1/knowledge-bases/{base.uid}/knowledge/file"
+
+
+def download_url(actor: Actor, document: Document) -> str:
+    """The original of a document. The route names the space itself, because a link can carry no header."""
+    family = "/v1/knowledge" if actor.space_kind == "personal" else f"/v1/tenants/{document.space_id}/knowledge"
+    return f"{family}/documents/{document.uid}/download"
+
+
+def archive_url(base: KnowledgeBase) -> str:
+    return f"/api/v1/knowledge-bases/{base.uid}/knowledge/batch-download"

@@ -1,0 +1,220 @@
+"""Settings of a base: name, how documents are split, how they are found; with a preview of the splitting."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from apps.common.errors import DomainError
+from apps.common.policy import allowed
+from apps.ingestion.chunking.service import DEFAULTS, preview
+from apps.knowledge.models import KnowledgeBase
+from apps.knowledge.selectors import base_get
+from apps.knowledge.services import base_update
+from apps.portal.base_frame import base_frame
+from apps.portal.views.forms import put_error
+from apps.portal.web import PageView
+
+STRATEGIES = (
+    ("auto", gettext_lazy("Automatic: by headings when there are enough of them")),
+    ("heading", gettext_lazy("By headings")),
+    ("heuristic", gettext_lazy("By numbered sections and layout")),
+    ("recursive", gettext_lazy("By separators and size only")),
+)
+SHOWN = 60
+#: Names the splitter and the service give their fields -> names in this form.
+NAMES = {
+    "chunking_config": "chunk_size",
+    "chunking_config.chunk_overlap": "chunk_overlap",
+    "chunking_config.child_chunk_size": "child_chunk_size",
+    "chunking_config.strategy": "strategy",
+    "indexing_strategy": "words",
+    "text": "sample",
+}
+
+
+class ChunkingForm(forms.Form):
+    strategy = forms.ChoiceField(label=gettext_lazy("Way of splitting"), choices=STRATEGIES)
+    chunk_size = forms.IntegerField(
+        label=gettext_lazy("Size"), min_value=0, max_value=100_000, required=False, help_text=gettext_lazy("Characters of a passage.")
+    )
+    chunk_overlap = forms.IntegerField(
+        label=gettext_lazy("Overlap"),
+        min_value=0,
+        max_value=100_000,
+        required=False,
+        help_text=gettext_lazy("Characters that the next passage repeats."),
+    )
+    separators = forms.CharField(
+        label=gettext_lazy("Separators"),
+        widget=forms.Textarea,
+        required=False,
+        strip=False,
+        help_text=gettext_lazy("One per line, strongest first; \\n stands for a line break."),
+    )
+    token_limit = forms.IntegerField(
+        label=gettext_lazy("Token limit"),
+        min_value=0,
+        max_value=1_000_000,
+        required=False,
+        help_text=gettext_lazy("No passage gets more tokens than this. 0: only characters count."),
+    )
+    enable_parent_child = forms.BooleanField(label=gettext_lazy("Find small passages, show the larger one around them"), required=False)
+    parent_chunk_size = forms.IntegerField(label=gettext_lazy("Size of the larger"), min_value=0, max_value=100_000, required=False)
+    child_chunk_size = forms.IntegerField(label=gettext_lazy("Size of the small"), min_value=0, max_value=100_000, required=False)
+
+    def config(self, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The contract's `chunking_config`; members this form does not show stay as they are."""
+        values = self.cleaned_data
+        sizes = ("chunk_size", "chunk_overlap", "token_limit", "parent_chunk_size", "child_chunk_size")
+        return {
+            **(kept or {}),
+            **{name: values.get(name) or 0 for name in sizes},
+            "strategy": values["strategy"],
+            "separators": [unescape(line) for line in values["separators"].replace("\r", "").split("\n") if line],
+            "enable_parent_child": values["enable_parent_child"],
+        }
+
+
+class SettingsForm(ChunkingForm):
+    name = forms.CharField(label=gettext_lazy("Name"), required=False, strip=False)
+    description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
+    words = forms.BooleanField(label=gettext_lazy("Words"), required=False)
+    vectors = forms.BooleanField(label=gettext_lazy("Meaning (vectors)"), required=False)
+
+
+class PreviewForm(ChunkingForm):
+    sample = forms.CharField(required=False, strip=False)
+
+
+def escape(separator: str) -> str:
+    return separator.replace("\\", "\\\\").replace("\n", "\\n").replace("\t", "\\t")
+
+
+def unescape(line: str) -> str:
+    return line.replace("\\\\", "\0").replace("\\n", "\n").replace("\\t", "\t").replace("\0", "\\")
+
+
+def initial_of(base: KnowledgeBase) -> dict[str, Any]:
+    """The form's values; sizes that say "the default" show the default."""
+    config, strategy = base.chunking_config or {}, base.indexing_strategy or {}
+    sized = bool(config.get("chunk_size"))
+    known = {name for name, _label in STRATEGIES}
+    way = config.get("strategy") or ("recursive" if config.get("strategy") == "" else "auto")
+    return {
+        "name": base.name,
+        "description": base.description,
+        "strategy": way if way in known else "recursive",
+        "chunk_size": config.get("chunk_size") or DEFAULTS.chunk_size,
+        "chunk_overlap": config.get("chunk_overlap", 0) if sized else config.get("chunk_overlap") or DEFAULTS.chunk_overlap,
+        "separators": "\n".join(escape(each) for each in config.get("separators") or DEFAULTS.separators),
+        "token_limit": config.get("token_limit") or 0,
+        "enable_parent_child": bool(config.get("enable_parent_child")),
+        "parent_chunk_size": config.get("parent_chunk_size") or DEFAULTS.parent_chunk_size,
+        "child_chunk_size": config.get("child_chunk_size") or DEFAULTS.child_chunk_size,
+        "words": strategy.get("keyword_enabled", True),
+        "vectors": strategy.get("vector_enabled", True),
+    }
+
+
+class BaseSettingsView(PageView):
+    """Admins change; everybody else reads the same page and is told why."""
+
+    actions = {"GET": "base.read", "POST": "base.update"}
+
+    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
+        base = base_get(actor=self.actor, kb_id=kb_id)
+        return self._page(base, SettingsForm(initial=initial_of(base)))
+
+    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
+        base = base_get(actor=self.actor, kb_id=kb_id)
+        form = SettingsForm(request.POST)
+        if not form.is_valid():
+            return self._page(base, form, status=422)
+        values = form.cleaned_data
+        flags = {**(base.indexing_strategy or {}), "keyword_enabled": values["words"], "vector_enabled": values["vectors"]}
+        config = {"chunking_config": form.config(base.chunking_config), "indexing_strategy": flags}
+        try:
+            base_update(actor=self.actor, base=base, name=values["name"], description=values["description"], config=config)
+        except DomainError as error:
+            put_error(form, error, NAMES)
+            return self._page(base, form, status=422)
+        messages.success(request, _("Settings saved. Documents that are here already keep their passages until they are parsed again."))
+        return redirect(reverse("base-settings", args=[space_id, base.uid]))
+
+    def _page(self, base: KnowledgeBase, form: SettingsForm, status: int = 200) -> HttpResponse:
+        may_edit = allowed(self.actor, "base.update", base)
+        if not may_edit:
+            for field in form.fields.values():
+                field.disabled = True
+        frame = base_frame(self.actor, base, "settings")
+        context = {
+            **frame,
+            "crumbs": [*frame["crumbs"], {"label": _("Settings")}],
+            "form": form,
+            "may_edit": may_edit,
+            "may_delete": allowed(self.actor, "base.delete", base),
+            "sample": sample_text(),
+            "space_id": base.space_id,
+            **_preview_context(form if may_edit and form.is_bound else None, base, sample_text()),
+        }
+        return self.page("portal/base_settings.html", context, status=status)
+
+
+class ChunkPreviewView(PageView):
+    """How the settings in the form, saved or not, would split the text beside them."""
+
+    actions = {"POST": "chunk.preview"}
+
+    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
+        base = base_get(actor=self.actor, kb_id=kb_id)
+        form = PreviewForm(request.POST)
+        return self.page("portal/_chunk_preview.html", _preview_context(form, base, request.POST.get("sample", "")))
+
+
+def _preview_context(form: ChunkingForm | None, base: KnowledgeBase, text: str) -> dict[str, Any]:
+    """Context of `portal/_chunk_preview.html`; an invalid form shows what is wrong instead of passages."""
+    if form is not None and not form.is_valid():
+        label, faults = next(iter(form.errors.items()))
+        name = form.fields[label].label if label in form.fields else ""
+        return {"preview_error": f"{name}: {faults[0]}" if name else faults[0]}
+    config = form.config() if form is not None else dict(base.chunking_config or {})
+    try:
+        result = preview(text, config)
+    except DomainError as error:
+        return {"preview_error": _preview_fault(error)}
+    return {"preview": result, "preview_chunks": result["chunks"][:SHOWN], "preview_more": max(0, result["stats"]["count"] - SHOWN)}
+
+
+def _preview_fault(error: DomainError) -> str:
+    """The splitter speaks to programs; here is what it means for a person."""
+    if error.field == "text":
+        return _("The sample is longer than 65,536 characters.") if "limit" in error.details else _("Write or paste a text to split.")
+    if error.field == "chunk_overlap":
+        return _("The overlap must be smaller than the passage size.")
+    if error.code == "timeout":
+        return _("Splitting this took too long. Use a shorter sample.")
+    return _("These settings cannot be used: %(error)s") % {"error": error}
+
+
+def sample_text() -> str:
+    """A short text with headings, a list and a table, in the reader's language."""
+    return _(
+        "# Returning a device\n\n"
+        "A device may be returned within thirty days. Keep the packaging and the receipt.\n\n"
+        "## What we need\n\n"
+        "1. The serial number from the back of the device.\n"
+        "2. A short description of what happened.\n"
+        "3. The error code on the display, for example ERR-4021.\n\n"
+        "## How long it takes\n\n"
+        "| Case | Days |\n| --- | --- |\n| Exchange | 5 |\n| Repair | 12 |\n| Refund | 7 |\n\n"
+        "Repairs may take longer when a part has to be ordered. We write to you as soon as we know."
+    )

@@ -1,0 +1,71 @@
+"""What pages share: forms in dialogs, answers to htmx, errors of the domain beside their fields."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.cache import patch_vary_headers
+
+from apps.common.web.views import PageView
+
+DIALOG_SLOT = "dialog-slot"
+
+
+def is_htmx(request: HttpRequest) -> bool:
+    return bool(request.headers.get("HX-Request")) and not request.headers.get("HX-Boosted")
+
+
+class DialogView(PageView):
+    """A form that opens as a dialog over the page it was called from, or as a page of its own without script.
+
+    `template` is the body (the form); `kind` is dialog or drawer.
+    """
+
+    template = ""
+    kind = "dialog"
+
+    def show(self, title: str, context: dict[str, Any], *, status: int = 200, wide: bool = False, back: str = "") -> HttpResponse:
+        """The dialog (htmx) or the page around the same form."""
+        whole = {
+            "dialog_title": title,
+            "dialog_body": self.template,
+            "dialog_kind": self.kind,
+            "dialog_wide": wide,
+            "back": back,
+            **context,
+        }
+        if is_htmx(self.request):
+            response = render(self.request, "portal/_dialog.html", whole, status=status)
+        else:
+            whole.setdefault("crumbs", [{"label": title}])
+            response = render(self.request, "portal/dialog_page.html", whole, status=status)
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+
+    def done(self, text: str, *, back: str, kind: str = "success", detail: str = "") -> HttpResponse:
+        """The dialog closes, the list behind it is read again and a toast says what happened; without script: the page `back`."""
+        return done(self.request, text, back=back, kind=kind, detail=detail)
+
+
+def done(request: HttpRequest, text: str, *, back: str, kind: str = "success", detail: str = "") -> HttpResponse:
+    """After an action: a toast and fresh lists for htmx, else a redirect to `back` with the same message."""
+    if is_htmx(request):
+        response = HttpResponse()
+        response["HX-Trigger"] = json.dumps({"toast": {"text": text, "kind": kind, "detail": detail}, "kb:changed": {}})
+        return response
+    level = {"success": messages.SUCCESS, "warning": messages.WARNING, "danger": messages.ERROR}.get(kind, messages.INFO)
+    messages.add_message(request, level, f"{text} {detail}".strip())
+    return redirect(back)
+
+
+def go(request: HttpRequest, address: str) -> HttpResponse:
+    """Send the person to another page, also out of a dialog."""
+    if is_htmx(request):
+        response = HttpResponse(status=204)
+        response["HX-Redirect"] = address
+        return response
+    return redirect(address)
