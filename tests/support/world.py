@@ -84,7 +84,7 @@ class SessionClient(Client):
             self.force_login(user)
 
     def generic(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["headers"] = {"X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
+        kwargs["headers"] = {"Accept-Language": "en", "X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
         return super().generic(*args, **kwargs)
 
 
