@@ -143,7 +143,7 @@ def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise InvalidInput(_("No server of this name was found. Check the address."), code="unknown_host", field="url") from None
-    addresses = []
+    addresses: list[tuple[int, Any]] = []
     for family, _type, _proto, _name, place in found:
         address = ipaddress.ip_address(str(place[0]).split("%")[0])
         if not _allowed(host, address):

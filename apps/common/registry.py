@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from apps.common.errors import InvalidInput
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[[], Any])
 
 
 class Registry(Generic[T]):
@@ -26,10 +27,10 @@ class Registry(Generic[T]):
         self._items[name] = item
         return item
 
-    def register(self, name: str) -> Callable[[Callable[[], T]], Callable[[], T]]:
+    def register(self, name: str) -> Callable[[F], F]:
         """Decorate a class or factory; one instance of it is kept under `name`."""
 
-        def keep(factory: Callable[[], T]) -> Callable[[], T]:
+        def keep(factory: F) -> F:
             self.add(name, factory())
             return factory
 

@@ -248,7 +248,9 @@ def test_sign_in_is_throttled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SignInThrottle, "THROTTLE_RATES", {"sign-in": "2/m"})
     addresses = {"REMOTE_ADDR": "192.0.2.77"}
     answers = [
-        ApiClient().post(LOGIN, {"email": f"u{n}@example.com", "password": PASSWORD}, headers={"X-Forwarded-For": f"10.0.0.{n}"}, **addresses)
+        ApiClient().post(
+            LOGIN, {"email": f"u{n}@example.com", "password": PASSWORD}, headers={"X-Forwarded-For": f"10.0.0.{n}"}, **addresses
+        )
         for n in range(3)
     ]
     assert [answer.status_code for answer in answers] == [401, 401, 429], "a made-up X-Forwarded-For does not help"

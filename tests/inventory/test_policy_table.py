@@ -21,7 +21,12 @@ def _asked() -> set[str]:
     found = set()
     for path in modules("apps"):
         for node in ast.walk(tree(path)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("authorize", "allowed") and len(node.args) > 1:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in ("authorize", "allowed")
+                and len(node.args) > 1
+            ):
                 found |= {part.value for part in ast.walk(node.args[1]) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
     return found
 

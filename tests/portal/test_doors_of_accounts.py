@@ -51,7 +51,9 @@ def test_a_name_is_made_when_none_is_given() -> None:
 def test_the_form_says_what_is_wrong_and_keeps_what_was_typed(fields: dict[str, str], words: str) -> None:
     make_user("taken@example.com", username="taken")
     client = SessionClient()
-    answer = client.post(SIGNUP, {"email": "ann@example.com", "password1": PASSWORD, "display_name": "Annabel", **fields}, headers={"Accept-Language": "en"})
+    answer = client.post(
+        SIGNUP, {"email": "ann@example.com", "password1": PASSWORD, "display_name": "Annabel", **fields}, headers={"Accept-Language": "en"}
+    )
     page = answer.content.decode()
     assert words in page
     assert f'value="{fields.get("display_name", "Annabel")}"' in page
@@ -80,7 +82,10 @@ def test_an_invitation_opens_sign_up_and_joins_the_space(world: World) -> None:
     assert (answer.status_code, answer.headers["Location"]) == (302, f"/s/{world.home.pk}/")
     assert client.get(f"/s/{world.home.pk}/").status_code == 200
     user = User.objects.get(email="new@example.com")
-    assert set(Membership.objects.filter(user=user).values_list("space__kind", "role")) == {("personal", "admin"), ("organization", "member")}
+    assert set(Membership.objects.filter(user=user).values_list("space__kind", "role")) == {
+        ("personal", "admin"),
+        ("organization", "member"),
+    }
 
 
 def test_an_invitation_survives_signing_in(world: World) -> None:

@@ -95,9 +95,13 @@ def test_the_last_admin_is_told_why_they_cannot_leave(world: World) -> None:
 def test_an_invitation_link_is_shown_once(world: World) -> None:
     client, url = world.client("admin", by="session"), reverse("invitations-page", args=[world.home.pk])
     assert client.post(url, {"by": "link", "role": "member"}).status_code == 302
-    assert re.search(r'id="fresh-link" readonly value="http://testserver/invitations/[\w-]{43}"', page(client, "invitations-page", world.home.pk))
+    assert re.search(
+        r'id="fresh-link" readonly value="http://testserver/invitations/[\w-]{43}"', page(client, "invitations-page", world.home.pk)
+    )
     assert "fresh-link" not in page(client, "invitations-page", world.home.pk)
-    bad = client.post(url, {"by": "mail", "email": "member@example.com", "role": "member", "message": "hello there"}, headers={"Accept-Language": "en"})
+    bad = client.post(
+        url, {"by": "mail", "email": "member@example.com", "role": "member", "message": "hello there"}, headers={"Accept-Language": "en"}
+    )
     assert bad.status_code == 400
     assert "This person is a member already." in bad.content.decode()
     assert "hello there" in bad.content.decode()

@@ -105,7 +105,12 @@ def test_members_are_listed_found_and_paged(world: World) -> None:
 
 @pytest.mark.parametrize(
     ("word", "stored", "shown"),
-    [("owner", "admin", "admin"), ("admin", "admin", "admin"), ("contributor", "member", "contributor"), ("viewer", "member", "contributor")],
+    [
+        ("owner", "admin", "admin"),
+        ("admin", "admin", "admin"),
+        ("contributor", "member", "contributor"),
+        ("viewer", "member", "contributor"),
+    ],
 )
 def test_role_names_of_the_contract(world: World, word: str, stored: str, shown: str) -> None:
     answer = world.client("admin").post(tenant(world, "/members"), {"email": "removed@example.com", "role": word})
@@ -173,7 +178,12 @@ def test_an_invitation_by_mail_from_sending_to_joining(world: World, django_capt
         )
     row = answer.json()["data"]
     assert answer.status_code == 201
-    assert (row["invitee_email"], row["status"], row["role"], row["is_share_link"]) == ("friend@example.com", "pending", "contributor", False)
+    assert (row["invitee_email"], row["status"], row["role"], row["is_share_link"]) == (
+        "friend@example.com",
+        "pending",
+        "contributor",
+        False,
+    )
     assert row["invite_url"].startswith("http://testserver/invitations/")
     (sent,) = mail.outbox
     assert sent.to == ["friend@example.com"]
@@ -229,7 +239,10 @@ def test_a_link_lets_in_several_until_it_is_withdrawn(world: World) -> None:
         body = {"token": token, "email": "new@example.com", "username": "newcomer", "password": PASSWORD}
         made = ApiClient().post("/api/v1/auth/register-by-invite", body)
     assert made.status_code == 201
-    assert {row["tenant_name"]: row["role"] for row in made.json()["memberships"]} == {"newcomer's Workspace": "owner", "Home": "contributor"}
+    assert {row["tenant_name"]: row["role"] for row in made.json()["memberships"]} == {
+        "newcomer's Workspace": "owner",
+        "Home": "contributor",
+    }
     assert made.json()["active_tenant"]["id"] == world.home.pk
     accept = {"token": token}
     assert world.client("outsider").post("/api/v1/me/invitations/accept-by-token", accept).status_code == 200
@@ -283,7 +296,12 @@ def test_a_key_is_readable_once_and_then_only_hinted(world: World) -> None:
     row = answer.json()["data"]
     assert answer.status_code == 201
     assert re.fullmatch(r"sk-[\w-]{43}", row["api_key"])
-    assert (row["token"], row["scope_type"], row["capabilities"], row["knowledge_base_ids"]) == (row["api_key"], "tenant", ["retrieve"], [base])
+    assert (row["token"], row["scope_type"], row["capabilities"], row["knowledge_base_ids"]) == (
+        row["api_key"],
+        "tenant",
+        ["retrieve"],
+        [base],
+    )
     with unscoped("test"):
         stored = ApiKey.objects.get(pk=row["id"])
     assert row["api_key"] not in str(vars(stored))

@@ -24,7 +24,17 @@ class ErrorOut(serializers.Serializer[Any]):
     error = ErrorBody()
 
 
+_envelopes: dict[str, Any] = {}
+
+
 def _envelope(name: str, op: Any) -> Any:
+    """The answer of an operation; one and the same class wherever its view is mounted, so that it is one component of the document."""
+    if name not in _envelopes:
+        _envelopes[name] = _make_envelope(name, op)
+    return _envelopes[name]
+
+
+def _make_envelope(name: str, op: Any) -> Any:
     if op.shape == "file":
         return {(op.status, "application/octet-stream"): bytes}
     if op.shape == "bare":
@@ -59,6 +69,12 @@ class OperationSchema(AutoSchema):  # type: ignore[misc]
     @property
     def _op(self) -> Any:
         return getattr(self.view, "operations", {}).get(self.method)
+
+    def get_operation_id(self) -> str:
+        if self._op is None:
+            return str(super().get_operation_id())
+        family = "organization_" if self.path.startswith("/v1/tenants/") else "personal_" if self.path.startswith("/v1/") else ""
+        return f"{family}{self.view.__class__.__name__.removesuffix('View')}_{self.method}".lower()
 
     def get_summary(self) -> str | None:
         return self._op.summary if self._op else super().get_summary()
@@ -95,7 +111,9 @@ class OperationSchema(AutoSchema):  # type: ignore[misc]
         if op is None:
             return super().get_response_serializers()
         name = (
-            "".join(part.capitalize() for part in op.action.replace("-", "_").replace(".", "_").split("_")) + self.view.__class__.__name__
+            "".join(part.capitalize() for part in op.action.replace("-", "_").replace(".", "_").split("_"))
+            + self.view.__class__.__name__
+            + self.method.capitalize()
         )
         return _envelope(name, op) | dict.fromkeys(op.errors, ErrorOut)
 
@@ -105,4 +123,4 @@ class OperationSchema(AutoSchema):  # type: ignore[misc]
 
     def get_auth(self) -> list[Any]:
         op = self._op
-        return [] if op and rule_for(op.action).public else super().get_auth()
+        return [] if op and rule_for(op.action).public else [{"bearer": []}, {"apiKey": []}]

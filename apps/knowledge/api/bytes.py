@@ -36,7 +36,8 @@ class BytesResponse(StreamingHttpResponse):
         self["Content-Length"] = str(length)
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        while piece := await sync_to_async(next, thread_sensitive=False)(self._pieces, b""):
+        following = sync_to_async(lambda: next(self._pieces, b""), thread_sensitive=False)
+        while piece := await following():
             yield piece
 
     def close(self) -> None:

@@ -44,7 +44,13 @@ class KeysPageView(PageView):
     def _show(self, form: KeyForm, status: int = 200) -> HttpResponse:
         names = dict(self._bases())
         rows = [_row(key, names) for key in key_list(actor=self.actor)]
-        context = {"space": space_get(actor=self.actor), "rows": rows, "form": form, "open_form": form.is_bound, "fresh": once(self.request, FRESH)}
+        context = {
+            "space": space_get(actor=self.actor),
+            "rows": rows,
+            "form": form,
+            "open_form": form.is_bound,
+            "fresh": once(self.request, FRESH),
+        }
         return self.page("portal/keys.html", context, status=status)
 
 

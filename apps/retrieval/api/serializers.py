@@ -11,7 +11,9 @@ from apps.knowledge.models import Chunk, Document
 from apps.retrieval.context import ContextPassage
 from apps.retrieval.search import Passage
 
-ids = {"required": False, "allow_null": True, "allow_empty": True}
+def ids(child: serializers.Field[Any, Any, Any, Any] | None = None) -> serializers.ListField:
+    """A list that may be missing, null or empty (clients send all three)."""
+    return serializers.ListField(child=child or serializers.CharField(), required=False, allow_null=True, allow_empty=True)
 
 
 class HybridSearchIn(serializers.Serializer[Any]):
@@ -24,10 +26,10 @@ class HybridSearchIn(serializers.Serializer[Any]):
     keyword_threshold = serializers.FloatField(required=False, default=0)
     disable_keywords_match = serializers.BooleanField(required=False, default=False)
     disable_vector_match = serializers.BooleanField(required=False, default=False)
-    knowledge_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    tag_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    scope_tag_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    knowledge_base_ids = serializers.ListField(child=serializers.CharField(), **ids)
+    knowledge_ids = ids()
+    tag_ids = ids()
+    scope_tag_ids = ids()
+    knowledge_base_ids = ids()
     folder_path = serializers.CharField(required=False, allow_blank=True, allow_null=True, default=None)
     skip_context_enrichment = serializers.BooleanField(required=False, default=False)
 
@@ -37,10 +39,10 @@ class KnowledgeSearchIn(serializers.Serializer[Any]):
 
     query = serializers.CharField(max_length=4000, error_messages={"required": _("Say what to look for in `query`.")})
     knowledge_base_id = serializers.CharField(required=False, allow_blank=True, allow_null=True)
-    knowledge_base_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    knowledge_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    tag_ids = serializers.ListField(child=serializers.CharField(), **ids)
-    mentioned_items = serializers.ListField(child=serializers.DictField(), **ids)
+    knowledge_base_ids = ids()
+    knowledge_ids = ids()
+    tag_ids = ids()
+    mentioned_items = ids(serializers.DictField())
 
 
 class ResultOut(serializers.Serializer[Any]):

@@ -178,7 +178,7 @@ class SettingsIn(serializers.Serializer[Any]):
     storageProvider = serializers.ChoiceField(choices=["local"], required=False, allow_blank=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        options = {name: attrs[name] for name in ("vlm_config", "asr_config") if name in attrs}
+        options: dict[str, Any] = {name: attrs[name] for name in ("vlm_config", "asr_config") if name in attrs}
         if attrs.get("multimodal") is not None and not attrs.get("multimodal", {}).get("enabled") and "multimodal" in attrs:
             options["vlm_config"] = {"enabled": False, "model_id": ""}
         if "nodeExtract" in attrs:

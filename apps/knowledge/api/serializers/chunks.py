@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, ClassVar
 
 from rest_framework import serializers
@@ -89,13 +90,13 @@ class ChunkOut(serializers.Serializer[Chunk]):
     def get_parent_chunk_id(self, chunk: Chunk) -> str:
         return str(chunk.parent.uid) if chunk.parent else ""
 
-    def get_relation_chunks(self, chunk: Chunk) -> None:
+    def get_relation_chunks(self, chunk: Chunk) -> list[Any] | None:
         return None
 
-    def get_indirect_relation_chunks(self, chunk: Chunk) -> None:
+    def get_indirect_relation_chunks(self, chunk: Chunk) -> list[Any] | None:
         return None
 
-    def get_deleted_at(self, chunk: Chunk) -> None:
+    def get_deleted_at(self, chunk: Chunk) -> datetime | None:
         return None
 
 

@@ -13,9 +13,10 @@ from apps.common.text import folder_path
 from apps.knowledge.api.serializers.fields import CommaList, Flag, LenientFlag, Moment, NullableTextList, TextList
 from apps.knowledge.api.serializers.tags import TagOut
 from apps.knowledge.models import Document, MoveRun
+from apps.knowledge.reasons import message_of
 
 
-class JsonObject(serializers.Field[Any, Any, Any, Any]):
+class JsonObject(serializers.JSONField):
     """A JSON object in a part of a multipart form."""
 
     default_error_messages: ClassVar[dict[str, Any]] = {"not_json": _("This is not a JSON object.")}
@@ -29,9 +30,6 @@ class JsonObject(serializers.Field[Any, Any, Any, Any]):
             self.fail("not_json")
         if not isinstance(value, dict):
             self.fail("not_json")
-        return value
-
-    def to_representation(self, value: Any) -> Any:
         return value
 
 
@@ -106,7 +104,7 @@ class DocumentListQuery(PageQuery):
     keyword = serializers.CharField(required=False, allow_blank=True, help_text="Part of the file name or title, case ignored.")
     file_type = serializers.CharField(required=False, allow_blank=True)
     parse_status = serializers.CharField(required=False, allow_blank=True)
-    source = serializers.CharField(required=False, allow_blank=True, help_text="A channel, or `manual`, or `url`.")
+    source = serializers.CharField(required=False, allow_blank=True, help_text="A channel, or `manual`, or `url`.")  # type: ignore[assignment]
     start_time = Moment(required=False, allow_blank=True, help_text="Changed at or after.")
     end_time = Moment(required=False, allow_blank=True, day_end=True, help_text="Changed at or before.")
     folder_path = serializers.CharField(required=False, allow_blank=True, help_text="Left out: every folder; empty: the root.")
@@ -188,7 +186,7 @@ class DocumentOut(serializers.Serializer[Document]):
     type = serializers.CharField()
     title = serializers.CharField()
     description = serializers.CharField(help_text="The summary.")
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
     channel = serializers.CharField()
     parse_status = serializers.CharField(help_text="draft pending processing finalizing completed failed cancelled deleting")
     pending_subtasks_count = serializers.IntegerField()
@@ -209,7 +207,7 @@ class DocumentOut(serializers.Serializer[Document]):
     updated_at = serializers.DateTimeField()
     processed_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
-    error_message = serializers.CharField()
+    error_message = serializers.SerializerMethodField(help_text="Why it failed or stopped and what to do next, in the reader's language.")
     reason = serializers.CharField(help_text="Stable code beside error_message.")
     warnings = serializers.JSONField()
     chunk_count = serializers.IntegerField(help_text="Passages.")
@@ -224,10 +222,13 @@ class DocumentOut(serializers.Serializer[Document]):
         tags = sorted(document.tags.all(), key=lambda tag: (tag.sort_order, tag.pk))
         for tag in tags:
             tag.kb = document.kb
-        return list(TagOut(tags, many=True).data) or None
+        return list(TagOut(tags, many=True).data) or None  # type: ignore[arg-type]
 
     def get_enable_status(self, document: Document) -> str:
         return "enabled" if document.enabled else "disabled"
+
+    def get_error_message(self, document: Document) -> str:
+        return message_of(document)
 
     def get_storage_size(self, document: Document) -> int:
         return document.file_size if document.storage_path else 0
@@ -235,7 +236,7 @@ class DocumentOut(serializers.Serializer[Document]):
     def get_file_path(self, document: Document) -> str:
         return f"local://{document.storage_path}" if document.storage_path else ""
 
-    def get_last_faq_import_result(self, document: Document) -> None:
+    def get_last_faq_import_result(self, document: Document) -> dict[str, Any] | None:
         return None
 
     def get_knowledge_base_name(self, document: Document) -> str:
@@ -248,7 +249,7 @@ class BatchDocumentOut(DocumentOut):
     last_activity_at = serializers.DateTimeField(required=False)
     stall_state = serializers.CharField(required=False, help_text="queued or stalled")
 
-    def get_tags(self, document: Document) -> None:
+    def get_tags(self, document: Document) -> list[dict[str, Any]] | None:
         return None
 
     def to_representation(self, document: Document) -> dict[str, Any]:

@@ -99,7 +99,8 @@ class ChunkListView(ApiView):
         rows = chunk_list(actor=self.actor, document=document, types=[kind for kind in asked.get("chunk_type", []) if kind])
         page, page_size = asked["page"], asked["page_size"]
         chunks = list(rows[(page - 1) * page_size : page * page_size])
-        shown = chunk_shapes.ChunkOut(chunks, many=True, context={"neighbours": chunk_neighbours(actor=self.actor, chunks=chunks)})
+        around = chunk_neighbours(actor=self.actor, chunks=chunks)
+        shown = chunk_shapes.ChunkOut(chunks, many=True, context={"neighbours": around})  # type: ignore[arg-type]
         return Response({"success": True, "data": shown.data, "total": rows.count(), "page": page, "page_size": page_size})
 
     def delete(self, request: Any, document_id: str) -> Response:

@@ -123,7 +123,7 @@ class DocumentBatchView(ApiView):
         base = base_get(actor=self.actor, kb_id=asked["kb_id"]) if asked.get("kb_id") else None
         documents = documents_batch(actor=self.actor, ids=ids, base=base)
         stuck = stall_states(self.actor, [document for document in documents if document.parse_status in IN_FLIGHT])
-        shown = shapes.BatchDocumentOut(documents, many=True, context={"stall_states": stuck})
+        shown = shapes.BatchDocumentOut(documents, many=True, context={"stall_states": stuck})  # type: ignore[arg-type]
         return Response({"success": True, "data": shown.data})
 
 
