@@ -10,8 +10,8 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from apps.common.actor import Actor
 from apps.common.errors import DomainError
@@ -20,6 +20,7 @@ from apps.ingestion.selectors import CHUNKING_DEFAULTS, chunk_preview
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get
 from apps.knowledge.services import base_update
+from apps.portal import samples
 from apps.portal.base_frame import base_frame
 from apps.portal.views.forms import put_error
 from apps.portal.web import PageView
@@ -157,15 +158,16 @@ class BaseSettingsView(PageView):
             for field in form.fields.values():
                 field.disabled = True
         frame = base_frame(self.actor, base, "settings")
+        sample = samples.sample_text(get_language() or "")
         context = {
             **frame,
             "crumbs": [*frame["crumbs"], {"label": _("Settings")}],
             "form": form,
             "may_edit": may_edit,
             "may_delete": allowed(self.actor, "base.delete", base),
-            "sample": sample_text(),
+            "sample": sample,
             "space_id": base.space_id,
-            **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample_text()),
+            **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample),
         }
         return self.page("portal/base_settings.html", context, status=status)
 
@@ -204,18 +206,3 @@ def _preview_fault(error: DomainError) -> str:
     if error.code == "timeout":
         return _("Splitting this took too long. Use a shorter sample.")
     return _("These settings cannot be used: %(error)s") % {"error": error}
-
-
-def sample_text() -> str:
-    """A short text with headings, a list and a table, in the reader's language."""
-    return _(
-        "# Returning a device\n\n"
-        "A device may be returned within thirty days. Keep the packaging and the receipt.\n\n"
-        "## What we need\n\n"
-        "1. The serial number from the back of the device.\n"
-        "2. A short description of what happened.\n"
-        "3. The error code on the display, for example ERR-4021.\n\n"
-        "## How long it takes\n\n"
-        "| Case | Days |\n| --- | --- |\n| Exchange | 5 |\n| Repair | 12 |\n| Refund | 7 |\n\n"
-        "Repairs may take longer when a part has to be ordered. We write to you as soon as we know."
-    )
