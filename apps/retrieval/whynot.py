@@ -211,10 +211,15 @@ def _index_causes(document: Document) -> list[Cause]:
 def _rank_causes(options: Options, whole: Results | None, place: int | None, hit: Passage | None, own: Passage | None) -> list[Cause]:
     if hit is not None and place is not None and whole is not None:
         if not _above(hit, options):
-            scores = {"text_score": hit.text_leg.score if hit.text_leg else None, "vector_score": hit.vector_leg.score if hit.vector_leg else None}
+            scores = {
+                "text_score": hit.text_leg.score if hit.text_leg else None,
+                "vector_score": hit.vector_leg.score if hit.vector_leg else None,
+            }
             return [Cause("threshold", scores)]
         above = sum(1 for each in whole.hits[: place - 1] if _above(each, options))
-        return [Cause("found", {"rank": above + 1})] if above < options.limit else [Cause("rank", {"rank": above + 1, "limit": options.limit})]
+        return (
+            [Cause("found", {"rank": above + 1})] if above < options.limit else [Cause("rank", {"rank": above + 1, "limit": options.limit})]
+        )
     if own is not None:
         return [Cause("far", {"depth": DEPTH})]
     words_asked = options.mode != "vector"

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
@@ -91,6 +91,15 @@ class TestQuery:
         return urlencode([*((k, v) for k, v in values.items() if v), *(("tag", tag) for tag in self.tags)])
 
     @property
+    def carried(self) -> list[tuple[str, Any]]:
+        """What another form of the page has to carry on."""
+        return list(parse_qsl(self.query(why="")))
+
+    @property
+    def without_why(self) -> str:
+        return self.query(why="")
+
+    @property
     def narrowed(self) -> bool:
         return bool(self.folder or self.tags or self.document or self.words_min or self.vector_min)
 
@@ -164,6 +173,8 @@ def answer_context(base: KnowledgeBase, results: Results, asked: TestQuery) -> d
         ],
         "dropped_count": len(dropped),
         "took": f"{results.took_ms:.0f}",
+        "without_document": asked.query(document=""),
+        "bare_href": f"?{urlencode({'q': asked.q})}",
     }
 
 
@@ -260,7 +271,9 @@ def whynot_context(actor: Actor, base: KnowledgeBase, asked: TestQuery) -> dict[
 
 def find_target(actor: Actor, base: KnowledgeBase, typed: str) -> tuple[Document | None, Chunk | None, Sequence[Document]]:
     """(document, passage or None, other documents that fit): what a person means by a pasted id, address, title or piece of text."""
-    for raw in reversed([part for part in typed.replace("?", "/").replace("&", "/").replace("=", "/").replace("#", "/").split("/") if part]):
+    for raw in reversed(
+        [part for part in typed.replace("?", "/").replace("&", "/").replace("=", "/").replace("#", "/").split("/") if part]
+    ):
         uid = as_uuid(raw)
         if uid is None:
             continue
@@ -312,10 +325,14 @@ def _words(cause: Cause, result: WhyNot, asked: TestQuery) -> tuple[str, str]:
         return _("The document is not indexed yet."), _("It can be found as soon as it has been read; its page shows how far it is.")
     if cause.code == "other_folder":
         here = facts["folder"] or _("no folder")
-        return _("It lies in %(folder)s, and only %(asked)s is searched.") % {"folder": here, "asked": facts["asked"]}, _("Take the folder off.")
+        return _("It lies in %(folder)s, and only %(asked)s is searched.") % {"folder": here, "asked": facts["asked"]}, _(
+            "Take the folder off."
+        )
     if cause.code == "other_tag":
         tags = ", ".join(facts["tags"]) or _("none")
-        return _("It does not carry the tags searched for (its tags: %(tags)s).") % {"tags": tags}, _("Take the tags off, or tag the document.")
+        return _("It does not carry the tags searched for (its tags: %(tags)s).") % {"tags": tags}, _(
+            "Take the tags off, or tag the document."
+        )
     if cause.code == "other_base":
         return _("It is in another knowledge base: %(base)s.") % {"base": facts["base"]}, ""
     sentence, step = SENTENCES[cause.code]

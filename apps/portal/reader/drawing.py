@@ -215,10 +215,14 @@ def _table(text: str, piece: Piece, marker: Marker) -> Any:
     head: list[Any] = []
     if is_grid:
         first = _first_column(piece)
-        letters = format_html_join("", '<th class="grid__letter" scope="col">{}</th>', ((_letters(first + at),) for at in range(len(header))))
+        letters = format_html_join(
+            "", '<th class="grid__letter" scope="col">{}</th>', ((_letters(first + at),) for at in range(len(header)))
+        )
         head.append(format_html('<tr class="grid__letters"><td class="grid__no"></td>{}</tr>', letters))
     own = piece.start == piece.block_start
-    names = format_html_join("", '<th scope="col">{}</th>', ((marker.cell(*span) if own else _ESCAPED.sub(r"\1", text[slice(*span)]),) for span in header))
+    names = format_html_join(
+        "", '<th scope="col">{}</th>', ((marker.cell(*span) if own else _ESCAPED.sub(r"\1", text[slice(*span)]),) for span in header)
+    )
     number = format_html('<td class="grid__no">{}</td>', _header_number(piece)) if is_grid or has_lines else ""
     head.append(format_html("<tr>{}{}</tr>", number, names))
     body = format_html_join("", "{}", ((_row(text, row, marker, numbered=is_grid or has_lines),) for row in piece.rows))
@@ -231,7 +235,9 @@ def _table(text: str, piece: Piece, marker: Marker) -> Any:
 
 
 def _row(text: str, row: tuple[int, int, dict[str, Any]], marker: Marker, *, numbered: bool) -> Any:
-    cells = format_html_join("", "<td>{}</td>", ((marker.cell(*span) if span[1] > span[0] else "",) for span in cells_of(text, row[0], row[1])))
+    cells = format_html_join(
+        "", "<td>{}</td>", ((marker.cell(*span) if span[1] > span[0] else "",) for span in cells_of(text, row[0], row[1]))
+    )
     return format_html("<tr>{}{}</tr>", format_html('<td class="grid__no">{}</td>', _row_number(row[2])) if numbered else "", cells)
 
 

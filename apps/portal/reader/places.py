@@ -23,7 +23,9 @@ def place_text(positions: Sequence[Place] | None) -> str:
     if "sheet" in first:
         return _sheets(found)
     if "line" in first:
-        lines = _range(_("Line %(from)s"), _("Lines %(from)s–%(to)s"), first["line"], last.get("line_end") or last.get("line") or first["line"])
+        lines = _range(
+            _("Line %(from)s"), _("Lines %(from)s–%(to)s"), first["line"], last.get("line_end") or last.get("line") or first["line"]
+        )
         return f"{first['part']} · {lines}" if first.get("part") else lines
     return str(first.get("part", ""))
 
@@ -33,7 +35,7 @@ def _range(one: str, many: str, start: Any, end: Any) -> str:
 
 
 def _sheets(positions: Sequence[Place]) -> str:
-    """"Sheet “Prices” A3:D9", and how many further places follow."""
+    """ "Sheet “Prices” A3:D9", and how many further places follow."""
     cells = [str(position["cells"]) for position in positions if position.get("cells")]
     text = _("Sheet %(name)s") % {"name": positions[0]["sheet"]}
     if cells:

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
-from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext as _
 
 from apps.common.errors import DomainError
-from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.knowledge.models import IN_FLIGHT, Chunk, Document
 from apps.knowledge.selectors import chunk_get, document_get
 from apps.knowledge.selectors.passages import passage_at, passage_numbered
 from apps.knowledge.services import base_visit
-from apps.portal import links
 from apps.portal.reader.details import details_context
 from apps.portal.reader.frame import reader_frame
 from apps.portal.reader.original import original_context, part_context
