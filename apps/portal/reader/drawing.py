@@ -227,7 +227,8 @@ def _table(text: str, piece: Piece, marker: Marker, numbered: bool) -> Any:
     head.append(format_html("<tr>{}{}</tr>", number, names))
     body = format_html_join("", "{}", ((_row(text, row, marker, numbered=is_grid or has_lines),) for row in piece.rows))
     return format_html(
-        '<div class="doc-block table-scroll" tabindex="0" role="region" aria-label="{}"><table class="grid"><thead>{}</thead><tbody>{}</tbody></table></div>',
+        '<div class="doc-block table-scroll" tabindex="0" role="region" aria-label="{}">'
+        '<table class="grid"><thead>{}</thead><tbody>{}</tbody></table></div>',
         _("Table"),
         format_html_join("", "{}", ((each,) for each in head)),
         body,

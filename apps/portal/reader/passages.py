@@ -105,7 +105,7 @@ _MARKS = re.compile(r"^#{1,6}[ \t]+|^\|(?: ?:?-{3,}:? ?\|)+\n?|^\| ?|(?: *\|)+$|
 
 
 def tidy(text: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
-    """The text cut at the spans as `pieces_of` does, without the marks of its blocks: `#`, the pipes at the ends of a row, rulers, fences."""
+    """The text cut at the spans as by `pieces_of`, without the marks of its blocks: `#`, pipes at the ends of a row, rulers, fences."""
     hidden = [found.span() for found in _MARKS.finditer(text)]
     shown: list[tuple[str, bool]] = []
     at = 0
