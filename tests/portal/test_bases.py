@@ -191,7 +191,13 @@ def test_members_read_the_settings_and_are_told_why_they_cannot_change_them(shel
 
 
 def test_the_preview_splits_with_settings_that_are_not_saved(shelf: Shelf) -> None:
-    form = {"strategy": "recursive", "chunk_size": "40", "chunk_overlap": "0", "separators": "\\n\\n", "sample": "a" * 30 + "\n\n" + "b" * 30}
+    form = {
+        "strategy": "recursive",
+        "chunk_size": "40",
+        "chunk_overlap": "0",
+        "separators": "\\n\\n",
+        "sample": "a" * 30 + "\n\n" + "b" * 30,
+    }
     shown = text_of(shelf.member.post(shelf.url("settings/preview"), form))
     assert "2 passages" in shown and "split by separators" in shown and "a" * 30 in shown
     bad = text_of(shelf.member.post(shelf.url("settings/preview"), {**form, "chunk_overlap": "50"}))

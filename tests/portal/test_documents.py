@@ -86,7 +86,9 @@ def test_a_failed_document_says_why_and_what_next(shelf: Shelf, reason: str, wor
 
 
 def test_a_row_in_flight_shows_stage_done_and_total_and_time_so_far(shelf: Shelf) -> None:
-    parsing, embedding, waiting = (shelf.document(f"{n}.pdf", parse_status=s) for n, s in enumerate(("processing", "finalizing", "pending")))
+    parsing, embedding, waiting = (
+        shelf.document(f"{n}.pdf", parse_status=s) for n, s in enumerate(("processing", "finalizing", "pending"))
+    )
     shelf.run(parsing, done=994, total=1600, unit="pages")
     shelf.run(embedding, "embed", done=30, total=120, unit="vectors")
     shelf.run(waiting, state="queued")
@@ -106,7 +108,9 @@ def test_a_queued_row_says_when_no_worker_is_running() -> None:
     assert "No worker" not in row_of(shelf.admin.get(shelf.url()), document)
 
 
-@pytest.mark.parametrize(("queued", "word", "note"), [(False, "Not moving", "Nothing has happened for 20 minutes"), (True, "Long wait", "")])
+@pytest.mark.parametrize(
+    ("queued", "word", "note"), [(False, "Not moving", "Nothing has happened for 20 minutes"), (True, "Long wait", "")]
+)
 def test_a_row_without_news_for_twenty_minutes_is_marked(shelf: Shelf, queued: bool, word: str, note: str) -> None:
     document = shelf.document("a.pdf", parse_status="processing")
     if queued:
@@ -151,7 +155,9 @@ def test_the_head_counts_and_shows_how_far_vectors_are(shelf: Shelf) -> None:
     ],
 )
 def test_filters_live_in_the_address(shelf: Shelf, query: str, found: list[str]) -> None:
-    for age, (name, folder, status) in enumerate((("d.md", "", "completed"), ("c.pdf", "x/y", "failed"), ("b.txt", "x", "completed"), ("a.pdf", "x/y", "completed"))):
+    for age, (name, folder, status) in enumerate(
+        (("d.md", "", "completed"), ("c.pdf", "x/y", "failed"), ("b.txt", "x", "completed"), ("a.pdf", "x/y", "completed"))
+    ):
         document = shelf.document(name, folder_path=folder, parse_status=status, reason="corrupt" if status == "failed" else "")
         with unscoped("test data"):
             Document.objects.filter(pk=document.pk).update(updated_at=timezone.now() - timedelta(minutes=age))
@@ -190,7 +196,10 @@ def test_folders_form_a_tree_with_counts_and_tiles(shelf: Shelf) -> None:
 
 def test_long_lists_come_in_pages_and_a_page_past_the_end_is_the_last(shelf: Shelf) -> None:
     with unscoped("test data"):
-        rows = [Document(space=shelf.space, kb=shelf.base, title=f"{n:03}", file_name=f"{n:03}", parse_status="completed", file_hash=str(n)) for n in range(120)]
+        rows = [
+            Document(space=shelf.space, kb=shelf.base, title=f"{n:03}", file_name=f"{n:03}", parse_status="completed", file_hash=str(n))
+            for n in range(120)
+        ]
         Document.objects.bulk_create(rows)
     page = shelf.admin.get(shelf.url("?sort=file_name&order=asc&page=2"))
     assert (titles(page)[0], titles(page)[-1]) == ("050", "099")
@@ -290,7 +299,11 @@ def test_stopping_is_said_and_twice_is_harmless(shelf: Shelf) -> None:
 def test_deleting_says_what_goes_and_the_row_is_gone(shelf: Shelf) -> None:
     document = shelf.document("a.txt", chunk_count=42, file_size=2048)
     asked = text_of(shelf.member.get(shelf.document_url(document, "delete"), headers=HTMX))
-    assert "Delete “a.txt”?" in asked and "42 passages and their vectors" in asked and "the original file (2.0 KB)" in asked.replace("\xa0", " ")
+    assert (
+        "Delete “a.txt”?" in asked
+        and "42 passages and their vectors" in asked
+        and "the original file (2.0 KB)" in asked.replace("\xa0", " ")
+    )
     assert toast_of(shelf.member.post(shelf.document_url(document, "delete"), headers=HTMX)) == "“a.txt” was deleted."
     assert titles(shelf.member.get(shelf.url())) == []
     assert shelf.member.post(shelf.document_url(document, "delete"), headers=HTMX).status_code == 404
@@ -339,7 +352,11 @@ def test_an_address_that_is_here_already_leads_to_its_document(shelf: Shelf) -> 
     form = {"url": "https://93.184.215.14/guide", "title": "Guide"}
     assert toast_of(shelf.member.post(shelf.url("import"), form, headers=HTMX)) == "The address is being fetched."
     again = shelf.member.post(shelf.url("import"), form, headers=HTMX)
-    assert again.status_code == 422 and "This address is in the knowledge base already." in text_of(again) and "Open the document" in text_of(again)
+    assert (
+        again.status_code == 422
+        and "This address is in the knowledge base already." in text_of(again)
+        and "Open the document" in text_of(again)
+    )
 
 
 # many documents
@@ -380,7 +397,9 @@ def test_moving_into_a_folder_and_renaming_it(shelf: Shelf) -> None:
     assert toast_of(moved) == "1 document moved to “guides/old”." and shelf.fresh(document).folder_path == "guides/old"
     inside = shelf.member.post(shelf.url("folder"), {"source": "guides", "target": "guides/new"}, headers=HTMX)
     assert inside.status_code == 422 and "A folder cannot go into itself." in text_of(inside)
-    assert shelf.member.post(shelf.url("folder"), {"source": "guides", "target": "manuals"}, headers=HTMX)["HX-Redirect"] == shelf.url("?folder=manuals")
+    assert shelf.member.post(shelf.url("folder"), {"source": "guides", "target": "manuals"}, headers=HTMX)["HX-Redirect"] == shelf.url(
+        "?folder=manuals"
+    )
     assert shelf.fresh(document).folder_path == "manuals/old"
 
 
@@ -404,7 +423,9 @@ def test_tags_are_made_renamed_coloured_and_refused_while_in_use(shelf: Shelf) -
         tag = Tag.objects.get(name="urgent")
     assert tag.color == "pink"
     taken = send(name="urgent")
-    assert taken.status_code == 422 and "There is a tag of this name already." in text_of(taken) and 'value="urgent"' in taken.content.decode()
+    assert (
+        taken.status_code == 422 and "There is a tag of this name already." in text_of(taken) and 'value="urgent"' in taken.content.decode()
+    )
     assert toast_of(send(tag=str(tag.uid), do="save", name="soon", color="nonsense")) == "Tag saved."
     assert (shelf.fresh(tag).name, shelf.fresh(tag).color) == ("soon", "")
     shelf.document("a.txt", tags=(tag,))

@@ -66,7 +66,9 @@ class Shelf:
         with unscoped("test data"):
             return Tag.objects.create(space=self.space, kb=self.base, name=name, color=color)
 
-    def run(self, document: Document, kind: str = "parse", *, state: str = "running", done: int = 0, total: int = 0, unit: str = "") -> None:
+    def run(
+        self, document: Document, kind: str = "parse", *, state: str = "running", done: int = 0, total: int = 0, unit: str = ""
+    ) -> None:
         running = state == "running"
         with unscoped("test data"):
             IngestionRun.objects.create(

@@ -29,7 +29,7 @@ from apps.accounts.services import user_register
 from apps.accounts.tokens import issue_pair
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope
-from apps.knowledge.models import KnowledgeBase
+from apps.knowledge.models import Document, KnowledgeBase
 from apps.spaces.models import Membership, Space
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
@@ -150,12 +150,17 @@ def _furnish(space: Space, owner: User) -> dict[str, Any]:
         member_add(actor=actor, space=space, email=guest.email, role="member")
         mailed, _url = invitation_create(actor=actor, space=space, email="invited@example.com", role="member", base_url=BASE_URL)
         linked, address = invite_link_create(actor=actor, space=space, role="member", base_url=BASE_URL)
+        document = Document(space=space, kb=base, title="guide.txt", file_name="guide.txt", file_type="txt", storage_path="a/b", attempt=1)
+        document.parse_status, document.file_hash = "completed", "d41d8cd98f00b204e9800998ecf8427e"
+        document.save()
         key, _plain = key_create(actor=actor, space=space, name="reader", full_access=False, capabilities=["retrieve"])
     return {
         "workspace_id": space.pk,
         "space_id": space.pk,
         "tenant_id": space.pk,
         "kb": base.uid,
+        "kb_id": base.uid,
+        "document_id": document.uid,
         "other_kb": other.uid,
         "user_id": guest.pk,
         "invitation_id": mailed.pk,
@@ -189,6 +194,7 @@ def build_world() -> World:
     number = 2**40 + 7
     unknown: dict[str, Any] = dict.fromkeys(("workspace_id", "space_id", "tenant_id", "invitation_id", "link_id", "key_id"), number)
     unknown |= {"kb": uuid.UUID(int=7), "other_kb": uuid.UUID(int=8), "user_id": uuid.UUID(int=9), "token": "x" * 43}
+    unknown |= {"kb_id": uuid.UUID(int=7), "document_id": uuid.UUID(int=10)}
     return World(home, foreign, users, keys, ids, unknown)
 
 
