@@ -14,7 +14,7 @@ run_id: ContextVar[str] = ContextVar("run_id", default="")
 
 @contextmanager
 def of_request(identity: str) -> Iterator[None]:
-    """Log lines of the block carry the request's id; whoever and whatever it adds is forgotten after it, the next may be somebody else's."""
+    """Log lines of the block carry the request's id; who asked, and in which space, is forgotten after it."""
     tokens = [(variable, variable.set(value)) for variable, value in ((request_id, identity), (actor_name, ""), (space_id, ""))]
     try:
         yield
