@@ -53,7 +53,7 @@ def more_bases(world: World, number: int) -> None:
 
 
 def more_documents(world: World, number: int) -> None:
-    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb"])
+    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb_id"])
     tag = Tag.objects.create(space=world.home, kb=base, name=f"t{number}")
     document = Document.objects.create(
         space=world.home, kb=base, title=f"d{number}", file_hash=str(number), parse_status="processing", folder_path=f"f/{number}"
