@@ -18,7 +18,7 @@ from apps.portal import links
 from apps.portal.reader.drawing import Marker, draw_part
 from apps.portal.reader.passages import Asked, reader_address
 from apps.portal.reader.source import Part, Source, part_label
-from apps.retrieval.explain import highlights
+from apps.retrieval.selectors import highlights
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 NUMBERED = frozenset("txt log csv tsv json yaml yml ini toml conf properties xml srt vtt tex rst".split())
