@@ -28,8 +28,6 @@ ACROSS = {
     "apps/portal/document_rows.py -> apps.knowledge": "the words for why a document is not where it should be",
     "apps/portal/document_rows.py -> apps.knowledge.reasons": "the words for why a document is not where it should be",
     "apps/portal/forms/spaces.py -> apps.spaces.capabilities": "the words for what a key may be given",
-    "apps/portal/document_rows.py -> apps.knowledge": "the words for why a document is not ready",
-    "apps/portal/document_rows.py -> apps.knowledge.reasons": "the words for why a document is not ready",
     "apps/portal/finding/test_page.py -> apps.knowledge": "the words for why a document could not be read",
     "apps/portal/reader/details.py -> apps.knowledge.downloads": "the name a file came under, which need not be the one shown",
     "apps/portal/reader/frame.py -> apps.knowledge": "the words for why a document is not where it should be",
