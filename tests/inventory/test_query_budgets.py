@@ -24,7 +24,7 @@ from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
 from tests.support.route_samples import values_for
 from tests.support.routes import routes
-from tests.support.world import BASE_URL, World, make_base, make_user, unharmed
+from tests.support.world import BASE_URL, World, make_user, unharmed
 
 BUDGETS = Path(__file__).resolve().parent.parent / "budgets.json"
 Make = Callable[[World, int], None]
@@ -36,7 +36,7 @@ def more_members(world: World, number: int) -> None:
 
 
 def more_keys(world: World, number: int) -> None:
-    bases = [world.ids["home"]["kb"]]
+    bases = [world.ids["home"]["kb_id"]]
     key_create(actor=world.actor("admin"), space=world.home, name=f"k{number}", full_access=False, capabilities=["retrieve"], kb_uids=bases)
 
 
@@ -47,13 +47,12 @@ def more_invitations(world: World, number: int) -> None:
 
 
 def more_bases(world: World, number: int) -> None:
-    base = make_base(world.home, f"Base {number}")
-    base.save()
+    base = KnowledgeBase.objects.create(space=world.home, name=f"Base {number}")
     BaseVisit.objects.create(space=world.home, user=world.users["admin"], kb=base, visited_at=timezone.now())
 
 
 def more_documents(world: World, number: int) -> None:
-    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb"])
+    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb_id"])
     tag = Tag.objects.create(space=world.home, kb=base, name=f"t{number}")
     document = Document.objects.create(
         space=world.home, kb=base, title=f"d{number}", file_hash=str(number), parse_status="processing", folder_path=f"f/{number}"

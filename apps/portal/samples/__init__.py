@@ -66,7 +66,7 @@ def _create(actor: Actor) -> KnowledgeBase:
     }
     for number in range(TRIES):
         try:
-            return base_create(actor=actor, values={**values, "id": str(sample_uid(actor.space_id or 0, number))})
+            return base_create(actor=actor, values={**values, "id": str(sample_uid(actor.space, number))})
         except Conflict:
             continue
     return base_create(actor=actor, values=values)
