@@ -11,6 +11,7 @@ from apps.knowledge.models import Chunk, Document
 from apps.retrieval.context import ContextPassage
 from apps.retrieval.search import Passage
 
+
 def ids(child: serializers.Field[Any, Any, Any, Any] | None = None) -> serializers.ListField:
     """A list that may be missing, null or empty (clients send all three)."""
     return serializers.ListField(child=child or serializers.CharField(), required=False, allow_null=True, allow_empty=True)
