@@ -94,7 +94,8 @@ def tokens_refresh(*, actor: Actor, refresh: str) -> tuple[str, str]:
 def token_revoke(*, actor: Actor, refresh: str) -> None:
     """One refresh token of the actor ends; anything else is left alone."""
     authorize(actor, "auth.me")
-    tokens.revoke_one(refresh, user_id=actor.user_id)
+    if actor.user_id is not None:
+        tokens.revoke_one(refresh, user_id=actor.user_id)
 
 
 def user_sign_out(*, actor: Actor, bearer: str) -> None:
@@ -176,7 +177,7 @@ def appearance_set(*, actor: Actor, language: str = "", theme: str = "") -> None
         if value not in known[name]:
             raise InvalidInput(_("Choose one of: %(known)s.") % {"known": ", ".join(known[name])}, field=name)
     if actor.kind == "user" and chosen:
-        User.objects.filter(pk=actor.user_id).update(**chosen)
+        User.objects.filter(pk=actor.person).update(**chosen)
 
 
 def _good_email(email: str) -> str:

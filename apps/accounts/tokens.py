@@ -66,7 +66,7 @@ def revoke_all(user: User) -> int:
     return AccessToken.objects.filter(user=user, revoked_at__isnull=True).update(revoked_at=timezone.now())
 
 
-def revoke_one(token: str, *, user_id: uuid.UUID | None) -> None:
+def revoke_one(token: str, *, user_id: uuid.UUID) -> None:
     """Revoke one token of that person; a token that is not theirs or not ours is left alone."""
     try:
         jti = uuid.UUID(_claims(token, verify_expiry=False)["jti"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Literal
 
+from apps.common.errors import Forbidden
+
 ActorKind = Literal["anonymous", "user", "key", "system", "moderator"]
 SpaceKind = Literal["", "personal", "organization"]
 
@@ -48,6 +50,20 @@ class Actor:
     def system(space_id: int, reason: str) -> Actor:
         """The portal acting for a space (workers, sweeps); `reason` goes to logs and activity."""
         return Actor(kind="system", space_id=space_id, role=Role.ADMIN, reason=reason)
+
+    @property
+    def space(self) -> int:
+        """The id of the space the actor is in. Raises: Forbidden when they are in none; an action that needs a space was checked before."""
+        if self.space_id is None:
+            raise Forbidden(code="space_required")
+        return self.space_id
+
+    @property
+    def person(self) -> uuid.UUID:
+        """The id of the account the actor is. Raises: Forbidden for keys and the portal itself."""
+        if self.user_id is None:
+            raise Forbidden(code="people_only")
+        return self.user_id
 
     @property
     def signed_in(self) -> bool:

@@ -22,6 +22,8 @@ def _block(block: Block) -> dict[str, Any]:
     made: dict[str, Any] = {"kind": block.kind, "start": block.start, "end": block.end, "position": block.position.as_dict()}
     if block.level:
         made["level"] = block.level
+    if block.rows:
+        made["rows"] = [[start, end, position.as_dict()] for start, end, position in block.rows]
     return made
 
 
@@ -40,7 +42,10 @@ def write_parsed(key: str, parsed: ParsedDocument) -> None:
 
 
 def read_parsed(document: Document) -> dict[str, Any] | None:
-    """`{text, title, parser, counts, blocks}` of the current parse, or None when there is none."""
+    """`{text, title, parser, counts, blocks}` of the current parse, or None when there is none.
+
+    A block is `{kind, start, end, position, level?, rows?}`; rows of a table are `[start, end, position]`.
+    """
     if not document.parsed_path or not default_storage.exists(document.parsed_path):
         return None
     with default_storage.open(document.parsed_path) as stored:

@@ -162,9 +162,8 @@ def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:
 def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
     document = work.document
     stage = "multimodal" if work.ocr else "docreader"
-    trace.finish(
-        document, document.attempt, stage, parser=parsed.parser, characters=len(parsed.text), encoding=parsed.encoding, **parsed.counts
-    )
+    seen: dict[str, Any] = {"parser": parsed.parser, "characters": len(parsed.text), "encoding": parsed.encoding, **parsed.counts}
+    trace.finish(document, document.attempt, stage, **seen)
     trace.start(document, document.attempt, "chunking", parent="knowledge_processing")
     config = config_from_dict({**(document.kb.chunking_config or {}), **(work.overrides.get("chunking_config") or {})})
     result = chunk(parsed, config)

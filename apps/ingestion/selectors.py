@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,11 +13,15 @@ from apps.common.actor import Actor
 from apps.common.jobs.models import LIVE, RunState
 from apps.common.jobs.service import has_worker, served_queues
 from apps.common.policy import authorize
+from apps.ingestion.chunking.service import DEFAULTS as CHUNKING_DEFAULTS
+from apps.ingestion.chunking.service import preview
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.trace import NEEDS, STAGES
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
+
+__all__ = ["CHUNKING_DEFAULTS", "chunk_preview", "document_trace", "live_runs", "stall_verdicts"]
 
 SILENCE = timedelta(minutes=20)  # contract knowledge 4.8
 ROOT = "knowledge_processing"
@@ -165,3 +169,12 @@ def _last_error(document: Document, spans: list[Span], *, is_latest: bool) -> di
 def _error(stage: str, code: str, message: str, when: datetime | None) -> dict[str, Any]:
     error = {"stage": stage, "code": code, "message": message, "name": stage, "error_code": code, "error_message": message}
     return error | {"finished_at": when}
+
+
+def chunk_preview(*, actor: Actor, text: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """How a text would be cut with these settings, and why (contract knowledge 11); nothing is stored.
+
+    Raises: InvalidInput, PayloadTooLarge or Unavailable(timeout) as `chunking.service.preview` says.
+    """
+    authorize(actor, "chunk.preview")
+    return preview(text, config)

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
 
+from apps.knowledge.models import Document, ParseStatus
+
 #: What a button beside the words does: read it again; read it again as another encoding; bring a better file; look at the settings.
 Step = Literal["", "reparse", "encoding", "upload", "settings"]
 
@@ -54,7 +56,7 @@ REASONS: dict[str, Reason] = {
         "encoding",
     ),
     "locked": Reason(
-        _("Password"),
+        _("Locked"),
         _("The file is protected by a password"),
         _("It cannot be opened without it."),
         _("Save a copy without the password and upload that."),
@@ -197,3 +199,16 @@ QUEUED_LONG = Reason(
 def reason_of(code: str) -> Reason:
     """The words of a code; those of `internal` when the code is not on the list."""
     return REASONS.get(code, REASONS["internal"])
+
+
+def message_of(document: Document) -> str:
+    """One line for `error_message` (contract knowledge 4.1): what happened and what to do next; "" unless it failed or was stopped.
+
+    What the parser itself said stays in the trace (`last_error`).
+    """
+    if document.parse_status not in (ParseStatus.FAILED, ParseStatus.CANCELLED):
+        return ""
+    if document.reason not in REASONS:
+        return document.error_message
+    words = REASONS[document.reason]
+    return f"{words.title}{_(': ')}{words.next}"

@@ -25,6 +25,7 @@ def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
         "base": base,
         "base_row": row,
         "base_marks": marks(base),
+        "base_coverage": coverage(row, figures),
         "base_meta": meta(row, figures),
         "base_changed_at": figures.changed_at or base.updated_at,
         "base_tabs": tabs(base, row, tab),

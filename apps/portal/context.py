@@ -55,6 +55,8 @@ def _signed_in(request: Any, actor: Actor) -> dict[str, Any]:
         "spaces_links": [{"label": _("New organization"), "href": reverse("space-new"), "icon": "add"}],
         "nav": [_nav_item(request, item, space) for item in NAV if space and allowed(actor, item.action)],
         "recent_bases": [],
+        "search_url": reverse("quick-search", args=[space.pk]) if space and allowed(actor, "search.run") else "",
+        "commands": [_command(item, space) for item in NAV if space and allowed(actor, item.action)],
         "user": {
             "name": request.user.username,
             "email": request.user.email,
@@ -84,6 +86,10 @@ def _nav_item(request: Any, item: NavItem, space: Space) -> dict[str, Any]:
         "count": None,
         "attention": False,
     }
+
+
+def _command(item: NavItem, space: Space) -> dict[str, str]:
+    return {"label": str(item.label), "href": reverse(item.route, args=[space.pk]), "icon": item.icon}
 
 
 def worker_warning() -> dict[str, str] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from apps.common.actor import Actor
 from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
@@ -98,7 +98,7 @@ def _filters(query: ListQuery, address: str, facets: Facets, tags: list[Any]) ->
     ]
     found = [
         _choice("status", _("State"), query.status, status_items, query, address),
-        _choice("type", _("Type"), query.type, type_items, query, address),
+        _choice("type", pgettext("document", "Type"), query.type, type_items, query, address),
     ]
     if tags:
         chosen = [tag for tag in tags if str(tag.uid) in query.tags]

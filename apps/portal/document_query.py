@@ -42,7 +42,7 @@ class ListQuery:
             status=status if status in STATUSES else "",
             type=query.get("type", "").strip().lower()[:32],
             tags=tuple(dict.fromkeys(tag for tag in query.getlist("tag")[:20] if tag)),
-            folder=folder_path(query["folder"]) if "folder" in query else None,
+            folder=folder_path(query.get("folder", "")) if "folder" in query else None,
             sort=next((known for known in SORTS if known == sort), "updated_at"),
             ascending=query.get("order") == "asc",
             page=min(MAX_PAGE, max(1, int(page))) if page.isascii() and page.isdigit() else 1,

@@ -60,6 +60,10 @@ class Row:
         return list(self.document.tags.all())
 
     @property
+    def passages_text(self) -> str:
+        return ngettext("%(count)s passage", "%(count)s passages", self.document.chunk_count) % {"count": self.passages}
+
+    @property
     def passages(self) -> str:
         return f"{self.document.chunk_count:,}"
 

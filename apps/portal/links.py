@@ -58,3 +58,8 @@ def download_url(actor: Actor, document: Document) -> str:
 
 def archive_url(base: KnowledgeBase) -> str:
     return f"/api/v1/knowledge-bases/{base.uid}/knowledge/batch-download"
+
+
+def preview_url(actor: Actor, document: Document) -> str:
+    """The original of a document for showing in place; answers ranges, and is sandboxed. Named like `download_url`."""
+    return f"{download_url(actor, document).removesuffix('download')}preview"

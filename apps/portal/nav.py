@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ BASE_ROUTES = (
 )
 
 NAV: list[NavItem] = [
-    NavItem(_("Knowledge"), "home", "base", "base.list", BASE_ROUTES),
+    NavItem(pgettext_lazy("navigation", "Knowledge"), "home", "base", "base.list", BASE_ROUTES),
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),

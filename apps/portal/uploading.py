@@ -8,8 +8,8 @@ from django.conf import settings
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from apps.knowledge.intake import EXTENSIONS, space_warning
 from apps.knowledge.models import KnowledgeBase
+from apps.knowledge.selectors import EXTENSIONS, space_warning
 from apps.portal import links
 
 

@@ -161,9 +161,9 @@ def _window_start(text: str, matched: Sequence[Span], ranges: Sequence[Range], w
         if text[at - 1] in _BREAKS or (text[at - 1].isspace() and at > 1 and text[at - 2] in ".!?"):
             return at
     start = max(0, start)
-    inside = next(((low, high) for low, high in ranges if low < start < high), None)
-    if inside:
-        return inside[0]
+    around = next((low for low, high in ranges if low < start < high), None)
+    if around is not None:
+        return around
     while 0 < start < best and text[start - 1].isascii() and text[start - 1].isalnum() and text[start].isascii() and text[start].isalnum():
         start += 1
     return min(start, max(0, best))

@@ -59,7 +59,8 @@ def fuse(
     text_hits = {hit.chunk_id: hit for hit in text}
     vector_hits = {hit.chunk_id: hit for hit in vector}
     grades = {hit.chunk_id: hit.grade for hit in exact}
-    owners = {hit.chunk_id: hit.doc_id for hit in (*exact, *text, *vector)}
+    named: list[ExactHit | LegHit] = [*exact, *text, *vector]
+    owners = {hit.chunk_id: hit.doc_id for hit in named}
     levels = {grade: level for level, grade in enumerate(sorted({0, *grades.values()}))}
     hits = []
     for chunk, doc in owners.items():

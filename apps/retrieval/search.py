@@ -172,10 +172,10 @@ def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str,
     if documents == () or tags == () or folders == ():
         return None
     weights = options.weights or _weights(bases)
-    fusion = next((kb.retrieval_config.get("fusion") for kb in bases if kb.retrieval_config.get("fusion") == "rrf"), "minmax")
+    fusion: Literal["minmax", "rrf"] = "rrf" if any(kb.retrieval_config.get("fusion") == "rrf" for kb in bases) else "minmax"
     wanted = max(options.candidates, 2 * options.limit)
     return Query(
-        tenant_id=actor.space_id or 0,
+        tenant_id=actor.space,
         kb_ids=tuple(kb_ids),
         text=text,
         tag_ids=tags,

@@ -58,7 +58,7 @@ def membership_list(*, actor: Actor) -> list[Membership]:
 def member_list(*, actor: Actor, search: str = "") -> QuerySet[Membership]:
     """Members of the actor's space with their accounts, admins first, then by name."""
     authorize(actor, "member.list")
-    rows = Membership.objects.select_related("user", "space").filter(space_id=actor.space_id)
+    rows = Membership.objects.select_related("user", "space").filter(space_id=actor.space)
     if search:
         rows = rows.filter(Q(user__username__icontains=search) | Q(user__email__icontains=search))
     first = Case(When(role=Membership.Role.ADMIN, then=Value(0)), default=Value(1), output_field=IntegerField())

@@ -212,7 +212,7 @@ DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
 DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
 
 # REST
-REST_FRAMEWORK = {
+REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],

@@ -25,6 +25,8 @@ ACROSS = {
     "apps/ingestion/reconcile.py -> apps.knowledge": "compares the file store's keys with the rows",
     "apps/ingestion/startup.py -> apps.retrieval.engine": "asks whether the index was written by this version",
     "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
+    "apps/portal/document_rows.py -> apps.knowledge": "the words for why a document is not where it should be",
+    "apps/portal/document_rows.py -> apps.knowledge.reasons": "the words for why a document is not where it should be",
     "apps/portal/forms/spaces.py -> apps.spaces.capabilities": "the words for what a key may be given",
     "apps/portal/views/keys.py -> apps.spaces.capabilities": "the words for what a key may be given",
 }

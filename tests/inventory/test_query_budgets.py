@@ -33,7 +33,7 @@ def more_members(world: World, number: int) -> None:
 
 
 def more_keys(world: World, number: int) -> None:
-    bases = [world.ids["home"]["kb"]]
+    bases = [world.ids["home"]["kb_id"]]
     key_create(actor=world.actor("admin"), space=world.home, name=f"k{number}", full_access=False, capabilities=["retrieve"], kb_uids=bases)
 
 

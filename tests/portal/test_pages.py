@@ -53,7 +53,7 @@ def test_an_organization_is_made_and_deleted_by_typing_its_name(world: World) ->
 
 def test_a_fresh_key_is_shown_once_and_works(world: World) -> None:
     client, url = world.client("admin", by="session"), reverse("keys-page", args=[world.home.pk])
-    base = str(world.ids["home"]["kb"])
+    base = str(world.ids["home"]["kb_id"])
     form = {"name": "bot", "access": "some", "capabilities": ["retrieve", "manage_members"], "bases": [base], "expires_on": "2999-01-01"}
     assert client.post(url, form).headers["Location"] == url
     first, second = page(client, "keys-page", world.home.pk), page(client, "keys-page", world.home.pk)

@@ -290,7 +290,7 @@ def test_declining_tells_the_space(world: World) -> None:
 
 def test_a_key_is_readable_once_and_then_only_hinted(world: World) -> None:
     client, url = world.client("admin"), tenant(world, "/api-keys")
-    base = str(world.ids["home"]["kb"])
+    base = str(world.ids["home"]["kb_id"])
     body = {"name": "bot", "full_access": False, "capabilities": ["retrieve"], "knowledge_base_ids": [base]}
     answer = client.post(url, body)
     row = answer.json()["data"]
@@ -332,7 +332,7 @@ def test_a_key_is_readable_once_and_then_only_hinted(world: World) -> None:
 )
 def test_a_key_that_cannot_be_is_refused(world: World, change: dict[str, Any], field: str | None) -> None:
     if change.get("knowledge_base_ids") == ["FOREIGN"]:
-        change = {"knowledge_base_ids": [str(world.ids["foreign"]["kb"])]}
+        change = {"knowledge_base_ids": [str(world.ids["foreign"]["kb_id"])]}
     body = {"name": "bot", "full_access": False, "capabilities": ["retrieve"], **change}
     answer = world.client("admin").post(tenant(world, "/api-keys"), body)
     assert error(answer) == (400, 1010)

@@ -2,7 +2,7 @@
 
 Path parameters are filled by name from `world.ids["home"]` (so a new kind of id is added in `tests/support/world.py`, `_furnish`); a route
 whose parameter means something else says so in KWARGS. A body that the route accepts is in BODIES, under "METHOD name-of-route"; a route
-without one gets an empty body. Pages get forms, REST gets JSON.
+without one gets an empty body. Pages get forms, REST gets JSON, GET a query string.
 """
 
 from __future__ import annotations
@@ -52,13 +52,66 @@ BODIES: dict[str, Make] = {
     "POST appearance": lambda world: {"language": "en", "theme": "dark"},
 }
 
+#: bodies that name contents, by the ids of the space the route is asked in; "METHOD route" without a prefix for REST, with "page" for pages
+CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "POST base-list": lambda ids: {"name": "Fresh"},
+    "PUT base": lambda ids: {"name": "Renamed"},
+    "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
+    "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
+    "POST chunk-revert": lambda ids: {"revision": 0},
+    "POST chunker-preview": lambda ids: {"text": "One. Two."},
+    "PUT document": lambda ids: {"title": "Renamed"},
+    "POST document-batch-delete": lambda ids: {"kb_id": str(ids["kb_id"]), "ids": [str(ids["document_id"])]},
+    "POST document-batch-download": lambda ids: {"ids": [str(ids["document_id"])]},
+    "POST document-batch-reparse": lambda ids: {"kb_id": str(ids["kb_id"]), "ids": [str(ids["document_id"])]},
+    "POST document-folder": lambda ids: {"kb_id": str(ids["kb_id"]), "knowledge_ids": [str(ids["document_id"])], "folder_path": "a"},
+    "POST document-manual": lambda ids: {"title": "Note", "content": "Text."},
+    "PUT document-manual-update": lambda ids: {"title": "Note", "content": "Text."},
+    "POST document-move": lambda ids: {
+        "knowledge_ids": [str(ids["document_id"])],
+        "source_kb_id": str(ids["kb_id"]),
+        "target_kb_id": str(ids["other_kb_id"]),
+        "mode": "reuse_vectors",
+    },
+    "PUT document-tags": lambda ids: {"updates": {str(ids["document_id"]): [str(ids["tag_id"])]}},
+    "POST document-url": lambda ids: {"url": "https://example.com/page"},
+    "PUT folders": lambda ids: {"from": "a", "to": "b"},
+    "POST hybrid-search": lambda ids: {"query_text": "pump"},
+    "POST knowledge-search": lambda ids: {"query": "pump", "knowledge_base_ids": [str(ids["kb_id"])]},
+    "POST tag-list": lambda ids: {"name": "valves"},
+    "PUT tag": lambda ids: {"name": "valves"},
+    "GET document-batch": lambda ids: {"ids": str(ids["document_id"])},
+    "GET document-search": lambda ids: {"keyword": "pump"},
+    "GET page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
+    "GET page bulk-folder": lambda ids: {"ids": str(ids["document_id"])},
+    "GET page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
+    "GET page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page base-create": lambda ids: {"name": "Fresh"},
+    "POST page base-delete": lambda ids: {"confirm": "Handbook", "typed_name": "Handbook", "name": "Handbook"},
+    "POST page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page bulk-folder": lambda ids: {"ids": str(ids["document_id"]), "folder_path": "a"},
+    "POST page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page document-rename": lambda ids: {"title": "Renamed"},
+    "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},
+}
+
 
 def values_for(world: World, name: str, whose: str = "home") -> dict[str, Any]:
     """Values of path parameters. `whose`: "home", "foreign", or "unknown" for ids that exist nowhere."""
+    if whose == "home" and name.startswith("personal:"):
+        whose = "personal"
     values = world.unknown if whose == "unknown" else world.ids[whose]
     return {**values, **(KWARGS[name](world) if name in KWARGS else {})}
 
 
 def body_for(world: World, method: str, name: str) -> dict[str, Any]:
+    """The body; both knowledge families share those of `contents:` with the upstream one."""
+    prefix, _colon, rest = name.rpartition(":")
+    ids = values_for(world, name)
+    if prefix and f"{method} {rest}" in CONTENTS:
+        return CONTENTS[f"{method} {rest}"](ids)
+    if not prefix and f"{method} page {name}" in CONTENTS:
+        return CONTENTS[f"{method} page {name}"](ids)
     made = BODIES.get(f"{method} {name}")
     return made(world) if made else {}

@@ -29,12 +29,12 @@ from apps.accounts.services import user_register
 from apps.accounts.tokens import issue_pair
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope
-from apps.knowledge.models import KnowledgeBase
 from apps.spaces.models import Membership, Space
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add, member_remove
 from apps.spaces.services.space import space_create
+from tests.support.furniture import UNKNOWN, furnish
 
 PASSWORD = "correct-horse-7"
 BASE_URL = "http://testserver/"
@@ -84,7 +84,7 @@ class SessionClient(Client):
             self.force_login(user)
 
     def generic(self, *args: Any, **kwargs: Any) -> Any:
-        kwargs["headers"] = {"X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
+        kwargs["headers"] = {"Accept-Language": "en", "X-CSRFToken": self.cookies["kb_csrf"].value, **(kwargs.get("headers") or {})}
         return super().generic(*args, **kwargs)
 
 
@@ -135,28 +135,21 @@ def admin_actor(owner: User, space: Space) -> Actor:
     return Actor(kind="user", user_id=owner.pk, space_id=space.pk, space_kind=space.kind, role=Role.ADMIN)  # type: ignore[arg-type]
 
 
-def make_base(space: Space, name: str) -> KnowledgeBase:
-    return KnowledgeBase(space=space, name=name)
-
-
 def _furnish(space: Space, owner: User) -> dict[str, Any]:
     """The rows every organization of the world has; both organizations get the same, so that a mix-up shows."""
     actor = admin_actor(owner, space)
     with space_scope(space.pk):
-        base, other = make_base(space, "Handbook"), make_base(space, "Archive")
-        base.save()
-        other.save()
+        contents = furnish(actor)
         guest = make_user(f"guest-{space.pk}@example.com")
         member_add(actor=actor, space=space, email=guest.email, role="member")
         mailed, _url = invitation_create(actor=actor, space=space, email="invited@example.com", role="member", base_url=BASE_URL)
         linked, address = invite_link_create(actor=actor, space=space, role="member", base_url=BASE_URL)
         key, _plain = key_create(actor=actor, space=space, name="reader", full_access=False, capabilities=["retrieve"])
     return {
+        **contents,
         "workspace_id": space.pk,
         "space_id": space.pk,
         "tenant_id": space.pk,
-        "kb": base.uid,
-        "other_kb": other.uid,
         "user_id": guest.pk,
         "invitation_id": mailed.pk,
         "link_id": linked.pk,
@@ -172,6 +165,9 @@ def build_world() -> World:
     users = {name: make_user(f"{name}@example.com", username=name.capitalize()) for name in names}
     home, foreign = make_space(users["admin"], "Home"), make_space(users["outsider"], "Foreign")
     ids = {"home": _furnish(home, users["admin"]), "foreign": _furnish(foreign, users["outsider"])}
+    own = Space.objects.get(owner=users["admin"], kind=Space.Kind.PERSONAL)
+    with space_scope(own.pk):
+        ids["personal"] = furnish(admin_actor(users["admin"], own))
     keys: dict[str, str] = {}
     actor = admin_actor(users["admin"], home)
     with space_scope(home.pk):
@@ -179,7 +175,7 @@ def build_world() -> World:
         member_add(actor=actor, space=home, email="removed@example.com", role="member")
         member_remove(actor=actor, space=home, user_id=users["removed"].pk)
         every = ["retrieve", "ingest", "manage_kbs", "manage_members", "manage_tenant_settings"]
-        other = [ids["home"]["other_kb"]]
+        other = [ids["home"]["other_kb_id"]]
         keys["key_without"] = key_create(actor=actor, space=home, name="w", full_access=False, capabilities=["run_evaluations"])[1]
         keys["key_other_base"] = key_create(actor=actor, space=home, name="o", full_access=False, capabilities=every, kb_uids=other)[1]
         keys["key_full"] = key_create(actor=actor, space=home, name="f", full_access=True)[1]
@@ -188,7 +184,7 @@ def build_world() -> World:
         keys["key_foreign"] = key_create(actor=stranger, space=foreign, name="x", full_access=True)[1]
     number = 2**40 + 7
     unknown: dict[str, Any] = dict.fromkeys(("workspace_id", "space_id", "tenant_id", "invitation_id", "link_id", "key_id"), number)
-    unknown |= {"kb": uuid.UUID(int=7), "other_kb": uuid.UUID(int=8), "user_id": uuid.UUID(int=9), "token": "x" * 43}
+    unknown |= {**UNKNOWN, "user_id": uuid.UUID(int=6), "token": "x" * 43}
     return World(home, foreign, users, keys, ids, unknown)
 
 

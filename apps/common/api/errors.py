@@ -42,7 +42,6 @@ BARE: dict[str, tuple[int, str]] = {
     "invalid_workspace": (401, "Unauthorized: invalid workspace"),
     "space_required": (409, "Workspace required"),
     "bad_tenant_header": (400, "Invalid X-Tenant-ID header"),
-    "unknown_tenant": (400, "Invalid target workspace ID"),
     "foreign_tenant": (403, "Forbidden: insufficient permissions to access target workspace"),
     "not_a_member": (403, "Forbidden: not a member of the target workspace"),
     "key_other_tenant": (403, "Forbidden: workspace API key cannot switch workspaces"),
@@ -67,7 +66,6 @@ PROXY_CODES = {
     "space_required": "NO_CURRENT_TENANT",
     "foreign_tenant": "NOT_A_MEMBER",
     "not_a_member": "NOT_A_MEMBER",
-    "unknown_tenant": "NOT_A_MEMBER",
     "personal_only": "KNOWLEDGE_PERSONAL_USE_REQUIRED",
     "tenant_not_current": "TENANT_NOT_CURRENT",
 }

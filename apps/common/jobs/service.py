@@ -64,8 +64,7 @@ def has_worker(kind_name: str, served: set[str] | None = None) -> bool:
 def live_counts() -> dict[str, dict[str, int]]:
     """{kind: {state: rows}} of everything not ended; call it inside a scope."""
     counts: dict[str, dict[str, int]] = {}
-    for name, kind in job_kinds:
-        rows = kind.model.objects.filter(kind=name, state__in=LIVE).order_by().values_list("state").annotate(rows=Count("id"))
-        if found := dict(rows):
-            counts[name] = found
+    for model in {kind.model: None for _name, kind in job_kinds}:  # one query a table, however many kinds share it
+        for name, state, rows in model.objects.filter(state__in=LIVE).order_by().values_list("kind", "state").annotate(rows=Count("id")):
+            counts.setdefault(name, {})[state] = rows
     return counts

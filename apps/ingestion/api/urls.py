@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.ingestion.api.views import ChunkerPreviewView, StagesView
+from apps.ingestion.api.views import ChunkerPreviewView, SpansView, StagesView
 
 upstream: list[URLPattern] = [
     path("knowledge/<str:document_id>/stages", StagesView.as_view(), name="document-stages"),
-    path("knowledge/<str:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("knowledge/<str:document_id>/spans", SpansView.as_view(), name="document-spans"),
     path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
 ]
 proxied: list[URLPattern] = [
     path("documents/<str:document_id>/stages", StagesView.as_view(), name="document-stages"),
-    path("documents/<str:document_id>/spans", StagesView.as_view(), name="document-spans"),
+    path("documents/<str:document_id>/spans", SpansView.as_view(), name="document-spans"),
     path("chunker/preview", ChunkerPreviewView.as_view(), name="chunker-preview"),
 ]

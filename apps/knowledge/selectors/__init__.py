@@ -1,3 +1,4 @@
+from apps.knowledge.intake import EXTENSIONS, space_warning
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -35,6 +36,8 @@ from apps.knowledge.selectors.documents import (
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 __all__ = [
+    "EXTENSIONS",
+    "space_warning",
     "BaseCounts",
     "BaseRow",
     "DocumentFilters",

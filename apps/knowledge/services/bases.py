@@ -47,7 +47,7 @@ def base_create(*, actor: Actor, values: dict[str, Any]) -> KnowledgeBase:
     options = {name: clean_option(name, values[name]) for name in OPTION_MEMBERS if values.get(name)}
     kind = values.get("type") or KnowledgeBase.Type.DOCUMENT
     base = KnowledgeBase(
-        space_id=actor.space_id or 0,  # never 0: the action needs a space
+        space_id=actor.space,
         uid=uid,
         name=clean_name(values.get("name", "")),
         description=clean_description(values.get("description", "")),

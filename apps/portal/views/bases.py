@@ -10,15 +10,17 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
+from apps.common.actor import Actor
 from apps.common.errors import DomainError
 from apps.common.policy import allowed
-from apps.ingestion.chunking.service import DEFAULTS, preview
+from apps.ingestion.selectors import CHUNKING_DEFAULTS, chunk_preview
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get
 from apps.knowledge.services import base_update
+from apps.portal import samples
 from apps.portal.base_frame import base_frame
 from apps.portal.views.forms import put_error
 from apps.portal.web import PageView
@@ -113,13 +115,13 @@ def initial_of(base: KnowledgeBase) -> dict[str, Any]:
         "name": base.name,
         "description": base.description,
         "strategy": way if way in known else "recursive",
-        "chunk_size": config.get("chunk_size") or DEFAULTS.chunk_size,
-        "chunk_overlap": config.get("chunk_overlap", 0) if sized else config.get("chunk_overlap") or DEFAULTS.chunk_overlap,
-        "separators": "\n".join(escape(each) for each in config.get("separators") or DEFAULTS.separators),
+        "chunk_size": config.get("chunk_size") or CHUNKING_DEFAULTS.chunk_size,
+        "chunk_overlap": config.get("chunk_overlap", 0) if sized else config.get("chunk_overlap") or CHUNKING_DEFAULTS.chunk_overlap,
+        "separators": "\n".join(escape(each) for each in config.get("separators") or CHUNKING_DEFAULTS.separators),
         "token_limit": config.get("token_limit") or 0,
         "enable_parent_child": bool(config.get("enable_parent_child")),
-        "parent_chunk_size": config.get("parent_chunk_size") or DEFAULTS.parent_chunk_size,
-        "child_chunk_size": config.get("child_chunk_size") or DEFAULTS.child_chunk_size,
+        "parent_chunk_size": config.get("parent_chunk_size") or CHUNKING_DEFAULTS.parent_chunk_size,
+        "child_chunk_size": config.get("child_chunk_size") or CHUNKING_DEFAULTS.child_chunk_size,
         "words": strategy.get("keyword_enabled", True),
         "vectors": strategy.get("vector_enabled", True),
     }
@@ -156,15 +158,16 @@ class BaseSettingsView(PageView):
             for field in form.fields.values():
                 field.disabled = True
         frame = base_frame(self.actor, base, "settings")
+        sample = samples.sample_text(get_language() or "")
         context = {
             **frame,
             "crumbs": [*frame["crumbs"], {"label": _("Settings")}],
             "form": form,
             "may_edit": may_edit,
             "may_delete": allowed(self.actor, "base.delete", base),
-            "sample": sample_text(),
+            "sample": sample,
             "space_id": base.space_id,
-            **_preview_context(form if may_edit and form.is_bound else None, base, sample_text()),
+            **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample),
         }
         return self.page("portal/base_settings.html", context, status=status)
 
@@ -177,10 +180,10 @@ class ChunkPreviewView(PageView):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         form = PreviewForm(request.POST)
-        return self.page("portal/_chunk_preview.html", _preview_context(form, base, request.POST.get("sample", "")))
+        return self.page("portal/_chunk_preview.html", _preview_context(self.actor, form, base, request.POST.get("sample", "")))
 
 
-def _preview_context(form: ChunkingForm | None, base: KnowledgeBase, text: str) -> dict[str, Any]:
+def _preview_context(actor: Actor, form: ChunkingForm | None, base: KnowledgeBase, text: str) -> dict[str, Any]:
     """Context of `portal/_chunk_preview.html`; an invalid form shows what is wrong instead of passages."""
     if form is not None and not form.is_valid():
         label, faults = next(iter(form.errors.items()))
@@ -188,7 +191,7 @@ def _preview_context(form: ChunkingForm | None, base: KnowledgeBase, text: str) 
         return {"preview_error": f"{name}: {faults[0]}" if name else faults[0]}
     config = form.config() if form is not None else dict(base.chunking_config or {})
     try:
-        result = preview(text, config)
+        result = chunk_preview(actor=actor, text=text, config=config)
     except DomainError as error:
         return {"preview_error": _preview_fault(error)}
     return {"preview": result, "preview_chunks": result["chunks"][:SHOWN], "preview_more": max(0, result["stats"]["count"] - SHOWN)}
@@ -203,18 +206,3 @@ def _preview_fault(error: DomainError) -> str:
     if error.code == "timeout":
         return _("Splitting this took too long. Use a shorter sample.")
     return _("These settings cannot be used: %(error)s") % {"error": error}
-
-
-def sample_text() -> str:
-    """A short text with headings, a list and a table, in the reader's language."""
-    return _(
-        "# Returning a device\n\n"
-        "A device may be returned within thirty days. Keep the packaging and the receipt.\n\n"
-        "## What we need\n\n"
-        "1. The serial number from the back of the device.\n"
-        "2. A short description of what happened.\n"
-        "3. The error code on the display, for example ERR-4021.\n\n"
-        "## How long it takes\n\n"
-        "| Case | Days |\n| --- | --- |\n| Exchange | 5 |\n| Repair | 12 |\n| Refund | 7 |\n\n"
-        "Repairs may take longer when a part has to be ordered. We write to you as soon as we know."
-    )

@@ -7,6 +7,7 @@ import uuid
 from typing import Any
 
 from django import forms
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -25,7 +26,7 @@ from apps.portal.document_query import ListQuery
 from apps.portal.document_rows import TEXT_TYPES, rows_of, type_of
 from apps.portal.uploading import upload_target
 from apps.portal.views.forms import put_error
-from apps.portal.web import DialogView, PageView, done
+from apps.portal.web import DialogView, PageView, done, go
 
 VIEWS = ("table", "cards")
 VIEW_COOKIE = "kb_view"
@@ -127,6 +128,7 @@ class DocumentMenuView(DocumentPageView):
             "may_write": allowed(self.actor, "document.update", document),
             "may_download": allowed(self.actor, "document.download", document),
             "space_id": space_id,
+            "in_reader": "reader" in request.GET,
         }
         return render(request, "portal/_document_menu.html", context)
 
@@ -203,9 +205,14 @@ class DocumentDeleteView(DocumentPageView):
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = self.document(document_id)
         title = _("Delete “%(title)s”?") % {"title": document.title}
-        return self.show(title, {"document": document, "space_id": space_id}, back=self.back(document))
+        context = {"document": document, "space_id": space_id, "in_reader": "reader" in request.GET}
+        return self.show(title, context, back=self.back(document))
 
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = self.document(document_id)
         documents_delete(actor=self.actor, base=document.kb, documents=[document])
-        return self.done(_("“%(title)s” was deleted.") % {"title": document.title}, back=self.back(document))
+        text = _("“%(title)s” was deleted.") % {"title": document.title}
+        if "reader" in request.GET:  # its own page is gone with it
+            messages.success(request, text)
+            return go(request, self.back(document))
+        return self.done(text, back=self.back(document))

@@ -38,7 +38,8 @@ class UploadStatesView(PageView):
 def _state_of(row: Row) -> dict[str, str]:
     status = row.document.parse_status
     final = "failed" if status == ParseStatus.FAILED else "" if row.reading else "done"
-    text = " · ".join(part for part in (row.note if final == "failed" else row.word, row.stage if not final else "", row.done_text) if part)
+    parts = {"failed": [row.note], "done": [row.word], "": [row.stage or row.word, row.done_text]}[final]
+    text = " · ".join(part for part in parts if part)
     return {"state": final, "text": text, "href": row.href}
 
 

@@ -198,7 +198,7 @@ class Generations:
         self._pointer = path.with_suffix(".current")
         self._lock = path.with_suffix(".lock")
         self._seen: tuple[int, int, int] | None = None
-        self._files: tuple[Database, Database | None] | tuple[()] = ()
+        self._files: tuple[Database, Database | None] | None = None
 
     def databases(self) -> tuple[Database, Database | None]:
         """(current, the one being built or None). Raises: IndexMissing before `create`."""
@@ -208,11 +208,14 @@ class Generations:
             raise IndexMissing(f"there is no search index at {self.path}; run manage.py rebuild_index") from None
         seen = (stat.st_mtime_ns, stat.st_ino, stat.st_size)
         files = self._files
-        if seen != self._seen or not files:
+        if seen != self._seen or files is None:
             named = json.loads(self._pointer.read_text(encoding="utf-8"))
-            known = {d.path.name: d for d in files if d}
-            names = (named["current"], named["building"])
-            files = tuple(None if name is None else known.get(name) or Database(self.path.parent / name) for name in names)
+            known = {database.path.name: database for database in files or () if database}
+
+            def opened(name: str) -> Database:
+                return known.get(name) or Database(self.path.parent / name)
+
+            files = opened(named["current"]), opened(named["building"]) if named["building"] is not None else None
             self._files, self._seen = files, seen
         return files
 

@@ -87,7 +87,7 @@ class LoginView(SessionAnswer):
             shape="bare",
             errors=(400, 401, 429),
             tags=TAGS,
-            description='Wrong credentials answer 401 with `{"success": false, "message": "Invalid email or password", "memberships": null}`.',
+            description="Wrong credentials answer 401: `success` false, the message `Invalid email or password` and `memberships` null.",
         )
     }
     throttle_classes = [SignInThrottle, AccountThrottle]

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.accounts.models import User
@@ -97,7 +98,9 @@ class UserOut(serializers.Serializer[User]):
     def get_can_access_all_tenants(self, user: User) -> bool:
         return False
 
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
     def get_deleted_at(self, user: User) -> None:
+        """Always null: the account of a person who is gone is not shown."""
         return None
 
 

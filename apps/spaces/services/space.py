@@ -29,14 +29,14 @@ def space_create(*, actor: Actor, name: str, description: str = "") -> Space:
     """
     authorize(actor, "space.create")
     name, description = _checked(name, description)
-    Membership.objects.select_for_update().filter(user_id=actor.user_id).order_by("pk").first()  # one at a time per person
-    owned = Space.objects.filter(owner_id=actor.user_id, kind=Space.Kind.ORGANIZATION, deleted_at__isnull=True).count()
+    Membership.objects.select_for_update().filter(user_id=actor.person).order_by("pk").first()  # one at a time per person
+    owned = Space.objects.filter(owner_id=actor.person, kind=Space.Kind.ORGANIZATION, deleted_at__isnull=True).count()
     if owned >= OWNED_MAX:
         raise RateLimited(
             _("You have made %(count)d organizations, the most one person may. Delete one first.") % {"count": owned}, code="space_quota"
         )
-    space = Space.objects.create(name=name, description=description, kind=Space.Kind.ORGANIZATION, owner_id=actor.user_id)
-    Membership.objects.create(space=space, user_id=actor.user_id, role=Membership.Role.ADMIN)
+    space = Space.objects.create(name=name, description=description, kind=Space.Kind.ORGANIZATION, owner_id=actor.person)
+    Membership.objects.create(space=space, user_id=actor.person, role=Membership.Role.ADMIN)
     with space_scope(space.pk):
         audit(actor, "space.created", space, space_id=space.pk)
     return space

@@ -15,6 +15,7 @@ import { combobox } from "./components/combobox.js";
 import { palette } from "./components/palette.js";
 import { pdfViewer } from "./components/pdf-viewer.js";
 import { selection } from "./components/selection.js";
+import "./components/reader.js";
 import { fileDrop, uploadTray, uploads } from "./components/uploads.js";
 
 Alpine.store("uploads", uploads);

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
+from typing import Literal
 
 from apps.ingestion.plugins.builder import DocumentBuilder
 from apps.ingestion.plugins.markdown_blocks import Context, add_markdown
 from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, ParseRequest, Position, Progress, parsers
 
 
-def office_markdown(path: Path, kind: str) -> str:
+def office_markdown(path: Path, kind: Literal["doc", "ppt", "docx", "pptx"]) -> str:
     """The Markdown office-oxide gives for the file.
 
     Raises: ParseFailure with locked or corrupt.
@@ -17,7 +19,7 @@ def office_markdown(path: Path, kind: str) -> str:
     import office_oxide
 
     try:
-        with office_oxide.Document.from_bytes(path.read_bytes(), kind) as document:
+        with closing(office_oxide.Document.from_bytes(path.read_bytes(), kind)) as document:
             return document.to_markdown()
     except office_oxide.OfficeOxideError as error:
         message = str(error)

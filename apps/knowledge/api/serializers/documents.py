@@ -13,6 +13,7 @@ from apps.common.text import folder_path
 from apps.knowledge.api.serializers.fields import CommaList, Flag, LenientFlag, Moment, NullableTextList, TextList
 from apps.knowledge.api.serializers.tags import TagOut
 from apps.knowledge.models import Document, MoveRun
+from apps.knowledge.reasons import message_of
 
 
 class JsonObject(serializers.JSONField):
@@ -206,7 +207,7 @@ class DocumentOut(serializers.Serializer[Document]):
     updated_at = serializers.DateTimeField()
     processed_at = serializers.DateTimeField(allow_null=True)
     deleted_at = serializers.DateTimeField(allow_null=True)
-    error_message = serializers.CharField()
+    error_message = serializers.SerializerMethodField(help_text="Why it failed or stopped and what to do next, in the reader's language.")
     reason = serializers.CharField(help_text="Stable code beside error_message.")
     warnings = serializers.JSONField()
     chunk_count = serializers.IntegerField(help_text="Passages.")
@@ -225,6 +226,9 @@ class DocumentOut(serializers.Serializer[Document]):
 
     def get_enable_status(self, document: Document) -> str:
         return "enabled" if document.enabled else "disabled"
+
+    def get_error_message(self, document: Document) -> str:
+        return message_of(document)
 
     def get_storage_size(self, document: Document) -> int:
         return document.file_size if document.storage_path else 0

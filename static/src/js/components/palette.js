@@ -1,4 +1,27 @@
-// x-data="palette" on the command palette: commands are filtered here, results come from the server by htmx.
+// x-data="palette" on the command palette: commands are filtered here, results come from the server by htmx. What was searched lately
+// stays in this browser and is offered while nothing is typed, here and on the search page.
+import { eachAdded, icon, on, store } from "../core/dom.js";
+
+const RECENT = "kb:searches";
+const KEPT = 8;
+const recent = () => (store("localStorage", RECENT) ?? []).filter((query) => typeof query === "string");
+
+export function remember(query) {
+  const text = query.trim().slice(0, 200);
+  if (text) store("localStorage", RECENT, [text, ...recent().filter((each) => each !== text)].slice(0, KEPT));
+}
+
+on("submit", "[data-remember-query]", (_event, form) => remember(form.elements.q?.value ?? ""));
+
+eachAdded("[data-recent-queries]", (box) => {
+  const list = box.querySelector(".recent-queries__list");
+  for (const query of recent()) {
+    const link = Object.assign(document.createElement("a"), { className: "button button--s", textContent: query, href: `?q=${encodeURIComponent(query)}` });
+    list.append(link);
+  }
+  box.hidden = !list.children.length;
+});
+
 const fold = (text) => text.normalize("NFKC").toLocaleLowerCase();
 
 export const palette = () => ({
@@ -6,10 +29,32 @@ export const palette = () => ({
 
   init() {
     this.$root.addEventListener("htmx:afterSettle", () => this.reset());
+    this.$root.addEventListener("click", (event) => event.target.closest("a.option") && remember(this.$refs.input.value));
     this.$root.addEventListener("toggle", () => {
       if (this.$root.open) this.$refs.input.select();
+      this.offerRecent();
       this.typed();
     });
+  },
+
+  /** Earlier searches, while the field is empty. */
+  offerRecent() {
+    const results = this.$root.querySelector("#palette-results");
+    if (this.$refs.input.value.trim() || !results) return;
+    results.replaceChildren(
+      ...recent().map((query) => {
+        const option = Object.assign(document.createElement("button"), { type: "button", className: "option option--recent", tabIndex: -1 });
+        option.setAttribute("role", "option");
+        const text = Object.assign(document.createElement("span"), { className: "truncate", textContent: query });
+        option.append(icon("history"), text);
+        option.addEventListener("click", () => {
+          this.$refs.input.value = query;
+          this.$refs.input.dispatchEvent(new Event("input", { bubbles: true }));
+          this.$refs.input.focus();
+        });
+        return option;
+      }),
+    );
   },
 
   options() {
@@ -17,6 +62,7 @@ export const palette = () => ({
   },
 
   typed() {
+    this.offerRecent();
     const wanted = fold(this.$refs.input.value.trim());
     for (const group of this.$root.querySelectorAll("[data-commands]")) {
       let any = false;
@@ -56,8 +102,10 @@ export const palette = () => ({
       this.paint();
     } else if (event.key === "Enter") {
       event.preventDefault();
-      all[this.active]?.click();
-      if (all[this.active] && !all[this.active].href) this.$root.close();
+      const option = all[this.active];
+      if (option?.href) remember(this.$refs.input.value);
+      option?.click();
+      if (option && !option.href && !option.matches(".option--recent")) this.$root.close();
     }
   },
 });

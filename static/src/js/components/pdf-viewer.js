@@ -1,5 +1,6 @@
 // x-data="pdfViewer" data-src="..." data-page="3" data-highlights='[{"page": 3, "x": 0.1, "y": 0.2, "w": 0.5, "h": 0.04}]'
-// Highlights are fractions of the page from its top left corner. The window event kb:pdf-goto {page, highlights} moves it later.
+// Highlights are fractions of the page from its top left corner. The window event kb:pdf-goto {page, highlights} moves it later,
+// kb:pdf-mark {highlights} only changes what is highlighted.
 // pdf.js itself is a lazy chunk; pages are drawn when they come near the view and given back when they are far away.
 import { parseJson } from "../core/dom.js";
 import { say } from "../core/i18n.js";
@@ -19,7 +20,7 @@ function loadLibrary() {
 
 export const pdfViewer = () => {
   // pdf.js objects keep private fields, which a reactive proxy would break: they stay outside of the component's state.
-  const held = { pdfjs: null, file: null, sizes: [], pages: [], observer: null, hits: [], drawn: [], resize: null, goto: null };
+  const held = { pdfjs: null, file: null, sizes: [], pages: [], observer: null, hits: [], drawn: [], resize: null, goto: null, show: null };
 
   return {
     page: 1,
@@ -67,12 +68,18 @@ export const pdfViewer = () => {
       this.$nextTick(() => this.layOut(first));
       held.goto = (event) => this.go(event.detail.page, event.detail.highlights);
       window.addEventListener("kb:pdf-goto", held.goto);
+      held.show = (event) => {
+        held.hits = event.detail.highlights;
+        held.drawn.forEach((each) => this.mark(each));
+      };
+      window.addEventListener("kb:pdf-mark", held.show);
     },
 
     destroy() {
       held.observer?.disconnect();
       held.resize?.disconnect();
       if (held.goto) window.removeEventListener("kb:pdf-goto", held.goto);
+      if (held.show) window.removeEventListener("kb:pdf-mark", held.show);
       held.file?.loadingTask.destroy();
     },
 

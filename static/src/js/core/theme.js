@@ -1,4 +1,4 @@
-import { on } from "./dom.js";
+import { csrfToken, on } from "./dom.js";
 
 const root = document.documentElement;
 
@@ -21,5 +21,14 @@ function mark() {
   }
 }
 
-on("click", "[data-theme-set]", (_event, button) => setTheme(button.dataset.themeSet));
+// The person's other browsers start with the last choice; this one has its cookie, so a request that fails costs nothing.
+function keep(theme) {
+  const url = document.body.dataset.appearanceUrl;
+  if (url) fetch(url, { method: "POST", body: new URLSearchParams({ theme }), headers: { "X-CSRFToken": csrfToken(), "HX-Request": "true" } }).catch(() => {});
+}
+
+on("click", "[data-theme-set]", (_event, button) => {
+  setTheme(button.dataset.themeSet);
+  keep(button.dataset.themeSet);
+});
 mark();

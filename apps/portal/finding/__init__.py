@@ -1,0 +1,1 @@
+"""Pages that search: the retrieval test of a base and the search over a space."""

@@ -1,0 +1,159 @@
+"""The left side of the reader: how a document is shown, and which part of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from django.urls import reverse
+from django.utils.translation import gettext as _
+
+from apps.common.actor import Actor
+from apps.common.markdown import MAX_CHARS, render
+from apps.knowledge.downloads import document_original
+from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors.passages import passage_spans
+from apps.portal import links
+from apps.portal.reader.drawing import Marker, draw_part
+from apps.portal.reader.passages import Asked, reader_address
+from apps.portal.reader.source import Part, Source, part_label
+from apps.retrieval.explain import highlights
+
+PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
+NUMBERED = frozenset("txt log csv tsv json yaml yml ini toml conf properties xml srt vtt tex rst".split())
+MARKDOWN = frozenset({"md", "markdown", "manual"})
+LONGEST_MENU = 400
+
+
+def kind_of(document: Document) -> str:
+    """How the original can be shown: "pdf", "image", "markdown" or "text" (what was read of it)."""
+    if document.type == Document.Type.MANUAL:
+        return "markdown"
+    if not document.storage_path:
+        return "text"
+    if document.media_type == "application/pdf":
+        return "pdf"
+    if document.media_type in PICTURES:
+        return "image"
+    return "markdown" if document.file_type in MARKDOWN else "text"
+
+
+def original_context(actor: Actor, document: Document, source: Source | None, asked: Asked, chosen: Chunk | None) -> dict[str, Any]:
+    """Context of `portal/_original.html`."""
+    kind = kind_of(document)
+    view = asked.view
+    if kind in ("pdf", "image"):
+        view = "text" if asked.view == "text" and source else kind
+    elif kind == "markdown":
+        view = "formatted" if asked.view == "formatted" else "text"
+    else:
+        view = "text"
+    context: dict[str, Any] = {
+        "view": view,
+        "views": _views(document, kind, view, asked, has_text=source is not None),
+        "preview_src": links.preview_url(actor, document),
+        "download_href": links.download_url(actor, document),
+    }
+    if view == "formatted":
+        context["formatted"] = formatted(actor, document)
+    if source is None:
+        return context
+    if view == "pdf" and chosen is not None and chosen.chunk_type == Chunk.Type.TEXT:
+        boxes = source.boxes(chosen.start_at, chosen.end_at)
+        context |= {"boxes": json.dumps(boxes), "open_page": boxes[0]["page"] if boxes else _page_of(chosen)}
+    elif view == "pdf" and chosen is not None:
+        context["open_page"] = _page_of(chosen)
+    part = _part(source, asked, chosen)
+    return {**context, **part_context(actor, document, source, part, asked, chosen), **_navigation(document, source, part, asked)}
+
+
+def _page_of(chunk: Chunk) -> int | None:
+    return next((position["page"] for position in chunk.positions if "page" in position), None)
+
+
+def _views(document: Document, kind: str, view: str, asked: Asked, *, has_text: bool) -> list[dict[str, Any]]:
+    """The switch between ways to show the same document; empty when there is only one."""
+    names = {"pdf": _("Original"), "image": _("Original"), "formatted": _("Formatted"), "text": _("Text as read")}
+    choices = {"pdf": ["pdf", "text"], "image": ["image", "text"], "markdown": ["text", "formatted"]}.get(kind, [])
+    if not has_text:
+        choices = [name for name in choices if name != "text"]
+    if len(choices) < 2:
+        return []
+    address = reader_address(document)
+    return [
+        {
+            "label": names[name],
+            "href": f"{address}?{asked.query(view=name if name in ('text', 'formatted') and name != choices[0] else '')}",
+            "current": name == view,
+        }
+        for name in choices
+    ]
+
+
+def _part(source: Source, asked: Asked, chosen: Chunk | None) -> Part:
+    if asked.part:
+        return source.parts[min(asked.part, len(source.parts)) - 1]
+    if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT:
+        return source.part_at(chosen.start_at)
+    return source.parts[0]
+
+
+def part_context(actor: Actor, document: Document, source: Source, part: Part, asked: Asked, chosen: Chunk | None) -> dict[str, Any]:
+    """Context of `portal/_part.html`: the sections of one part, every run tied to its passages."""
+    passages = passage_spans(actor=actor, document=document, start=part.start, end=part.end)
+    words: Sequence[tuple[int, int]] = ()
+    if asked.q:
+        found = highlights(source.text[part.start : part.end], asked.q)
+        words = [(start + part.start, end + part.start) for start, end in found]
+    index = chosen.chunk_index if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT else None
+    marker = Marker(source.text, passages, words, index)
+    numbered = document.file_type in NUMBERED and document.type != Document.Type.MANUAL
+    address = reader_address(document)
+    more = asked.query(chunk="", page=0, find="", state="")
+    joint = f"{address}?{more}{'&' if more else ''}"
+    return {
+        "part": part,
+        "sections": draw_part(source.text, part, marker, numbered=numbered),
+        "before_href": f"{address}?{asked.query(part=part.number - 1, chunk='')}" if part.number > 1 else "",
+        "before_more": f"{joint}part={part.number - 1}&more=before" if part.number > 1 else "",
+        "after_href": f"{address}?{asked.query(part=part.number + 1, chunk='')}" if part.number < len(source.parts) else "",
+        "after_more": f"{joint}part={part.number + 1}&more=after" if part.number < len(source.parts) else "",
+    }
+
+
+def _navigation(document: Document, source: Source, part: Part, asked: Asked) -> dict[str, Any]:
+    """Sheets as tabs, everything else as a list of parts to jump to."""
+    address = reader_address(document)
+    total = len(source.parts)
+    firsts: dict[str, Part] = {}
+    for each in source.parts:
+        if name := each.pieces[0].position.get("sheet"):
+            firsts.setdefault(str(name), each)
+    current = part.pieces[0].position.get("sheet")
+    sheets = [
+        {"label": name, "href": f"{address}?{asked.query(part=first.number, chunk='')}", "current": name == current}
+        for name, first in firsts.items()
+    ]
+    options: list[tuple[int, str]] = []
+    if total > 1:
+        step = max(1, -(-total // LONGEST_MENU))
+        shown = {*range(0, total, step), part.number - 1}
+        options = [(number + 1, part_label(source.parts[number], total)) for number in sorted(shown)]
+    return {"sheets": sheets if len(sheets) > 1 else [], "part_options": options, "part_total": total}
+
+
+def formatted(actor: Actor, document: Document) -> Any:
+    """The Markdown of the original as a reader sees it."""
+    original = document_original(actor=actor, document=document, action="document.read")
+    with original.source as source:
+        raw = source.read(MAX_CHARS * 4)
+    try:
+        text = raw.decode(original.encoding or "utf-8", "replace")
+    except LookupError:
+        text = raw.decode("utf-8", "replace")
+    return render(text.lstrip("\ufeff"))
+
+
+def live_address(document: Document) -> str:
+    return reverse("document-live", args=[document.space_id, document.uid])

@@ -1,0 +1,49 @@
+"""The contents every space of the world has: the same names in each, so that a mix-up shows. A new kind of id is added here."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.core.files.base import ContentFile
+
+from apps.common.actor import Actor
+from apps.knowledge.models import Chunk, Document
+from apps.knowledge.models.chunk import passage_hash
+from apps.knowledge.services import Arrival, base_create, document_upload
+from apps.knowledge.services.tags import tag_create
+
+TEXT = "The pump is replaced every five years."
+
+#: ids that exist nowhere
+UNKNOWN: dict[str, Any] = {
+    name: uuid.UUID(int=number) for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id"), 7)
+}
+
+
+def furnish(actor: Actor) -> dict[str, Any]:
+    """Two bases; in the first a tag and a file with one passage. Called inside the scope of the actor's space."""
+    base = base_create(actor=actor, values={"name": "Handbook"})
+    other = base_create(actor=actor, values={"name": "Archive"})
+    tag = tag_create(actor=actor, base=base, name="pumps")
+    upload = ContentFile(TEXT.encode(), name="pump.txt")
+    document = document_upload(actor=actor, base=base, upload=upload, file_name="pump.txt", arrival=Arrival()).document
+    Document.objects.filter(pk=document.pk).update(parse_status="completed", enabled=True, chunk_count=1)
+    chunk = Chunk.objects.create(
+        space_id=document.space_id,
+        kb=base,
+        document=document,
+        chunk_index=0,
+        content=TEXT,
+        content_hash=passage_hash(TEXT),
+        start_at=0,
+        end_at=len(TEXT),
+    )
+    return {
+        "kb_id": base.uid,
+        "other_kb_id": other.uid,
+        "tag_id": tag.uid,
+        "document_id": document.uid,
+        "chunk_id": chunk.uid,
+        "task_id": uuid.UUID(int=11),
+    }
