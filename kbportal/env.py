@@ -120,6 +120,11 @@ FETCH_ALLOW: list[str] = _declare(
 )
 
 
+def child_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with some variables set anew, for a command that must see other settings."""
+    return {**os.environ, **changes}
+
+
 def secret_key() -> str:
     """The signing key: `KB_SECRET_KEY`, else one made once and kept readable by the owner only."""
     if SECRET_KEY:
