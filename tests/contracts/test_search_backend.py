@@ -650,7 +650,8 @@ def test_an_index_of_another_version_says_so_and_can_be_built_again(
     backend: SearchBackend, options: tuple[str, Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend.put([doc(1, "pump")])
-    monkeypatch.setattr(f"apps.retrieval.plugins.{options[0]}_store.tokeniser_id", lambda: "another")
+    for module in ("sqlite_store", "postgres_store", "postgres_schema"):
+        monkeypatch.setattr(f"apps.retrieval.plugins.{module}.tokeniser_id", lambda: "another")
     later = backends.get(options[0])(options[1])
     for call in (later.ensure, lambda: ask(later, "pump"), lambda: later.put([doc(2, "x")]), later.stats):
         with pytest.raises(IndexOutdated, match="rebuild_index"):

@@ -56,7 +56,7 @@ class PostgresProcess:
         return self
 
     def __exit__(self, *_exc: object) -> None:
-        self.stop()
+        self.stop(signal.SIGQUIT)  # nobody reads the data again
 
     @property
     def pid(self) -> int:
@@ -101,10 +101,10 @@ class PostgresProcess:
         until(lambda: self._process is None or self._process.poll() is not None or self._answers(), "PostgreSQL to answer")
         assert self._process.poll() is None, self.log_path.read_text(encoding="utf-8", errors="replace")[-2000:]
 
-    def stop(self) -> None:
-        """End the server and whoever is still connected, at once: what was committed is found again by the next start."""
+    def stop(self, how: int = signal.SIGINT) -> None:
+        """End the server and whoever is still connected; what was committed is found again by the next start."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
+            self._process.send_signal(how)
             try:
                 self._process.wait(20)
             except subprocess.TimeoutExpired:

@@ -15,7 +15,8 @@ from psycopg import Connection
 from apps.common.errors import InvalidInput
 from apps.retrieval.plugins import postgres_writes as writes
 from apps.retrieval.plugins.postgres_reads import Lookups, Scope
-from apps.retrieval.plugins.postgres_store import PLAIN, SCHEMA_VERSION, Generation, Store, make_hnsw, tables_of
+from apps.retrieval.plugins.postgres_schema import PLAIN, SCHEMA_VERSION, Generation, make_hnsw, tables_of
+from apps.retrieval.plugins.postgres_store import Store
 from apps.retrieval.plugins.postgres_terms import Frequencies
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
 from apps.retrieval.plugins.ranking import exact_hits, ranked

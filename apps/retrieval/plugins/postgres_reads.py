@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from psycopg import Connection
 
-from apps.retrieval.plugins.postgres_store import HNSW_DIMENSIONS, PLAIN, Generation
+from apps.retrieval.plugins.postgres_schema import HNSW_DIMENSIONS, PLAIN, Generation
 from apps.retrieval.plugins.postgres_terms import (
-    AVERAGE_LENGTH,
     K1,
     B,
     Frequencies,
@@ -33,7 +32,6 @@ EXACT_VECTORS = 20_000  # up to so many vectors in scope all are compared: compl
 RANKED_BEFORE_BM25 = 200  # without pgvector: passages taken by ts_rank, then put in the order of BM25
 FETCH_DOCUMENTS = 128
 EF_SEARCH, MAX_SCAN_TUPLES = 100, 40_000
-_NORM = f"{K1} * ({1 - B} + {B} * len / {AVERAGE_LENGTH}.0)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +107,7 @@ class Lookups:
         """The same without pgvector: the best by ts_rank, put in order by BM25 in the same statement."""
         named = "AND chunk = ANY(%s::bigint[])" if among else ""
         count = len(among) or candidates(self.query)
+        norm = f"{K1} * ({1 - B} + {B} * len / {self.generation.average}::float8)"
         matches = "starts_with(u.lexeme, w.term)" if prefix else "u.lexeme = w.term"
         sql = f"""
             WITH best AS MATERIALIZED (
@@ -119,7 +118,7 @@ class Lookups:
                 SELECT b.chunk, b.len, w.weight, sum(coalesce(cardinality(u.positions), 1)) AS tf
                 FROM best b CROSS JOIN LATERAL unnest(b.tsv) u JOIN unnest(%s::text[], %s::float8[]) w (term, weight) ON {matches}
                 GROUP BY b.chunk, b.len, w.term, w.weight
-            ), scored AS (SELECT chunk, sum(weight * tf * {K1 + 1} / (tf + {_NORM})) AS score FROM counted GROUP BY chunk)
+            ), scored AS (SELECT chunk, sum(weight * tf * {K1 + 1} / (tf + {norm})) AS score FROM counted GROUP BY chunk)
             SELECT b.chunk, b.doc, coalesce(s.score, 0) AS score FROM best b LEFT JOIN scored s ON s.chunk = b.chunk
             ORDER BY score DESC, chunk LIMIT %s"""  # noqa: S608
         ranked_by = words if prefix else any_of(self.tokens.tokens) or words

@@ -15,14 +15,25 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 import psycopg
 from psycopg import Connection, errors
 
 from apps.common.errors import TransientError, Unavailable
-from apps.retrieval.plugins.postgres_terms import SLOTS
+from apps.retrieval.plugins.postgres_schema import (
+    BLOBS,
+    GENERATIONS,
+    PLAIN,
+    SCHEMA_VERSION,
+    SPARSE,
+    TABLES,
+    VECTOR,
+    Generation,
+    has_pgvector,
+    tables,
+)
+from apps.retrieval.plugins.postgres_terms import AVERAGE_LENGTH, SLOTS
 from apps.retrieval.plugins.protocol import IndexMissing, IndexOutdated
 from apps.retrieval.tokens import tokeniser_id
 
@@ -30,56 +41,12 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
 IDLE_CONNECTIONS = 4
 UNCHECKED_S = 5.0  # an idle connection older than this is tried before it is trusted
 CONNECT_TIMEOUT_S = 10
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 20_000
-LEAST_PGVECTOR = (0, 8)  # iterative scans
-HNSW_DIMENSIONS = 4000
-VECTOR, PLAIN = "vector", "plain"
-
-_GENERATIONS = """
-CREATE SCHEMA IF NOT EXISTS {schema};
-CREATE TABLE IF NOT EXISTS {schema}.generation (
-    id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('current', 'building', 'dropped')),
-    version INTEGER NOT NULL, tokeniser TEXT NOT NULL, mode TEXT NOT NULL CHECK (mode IN ('vector', 'plain'))
-);
-CREATE UNIQUE INDEX IF NOT EXISTS generation_state ON {schema}.generation (state) WHERE state <> 'dropped';
-"""
-_TABLES = """
-CREATE TABLE {doc} (
-    id BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, space INTEGER NOT NULL, rev BIGINT NOT NULL,
-    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, n INTEGER NOT NULL, vectors INTEGER NOT NULL
-);
-CREATE INDEX ON {doc} (kb);
-CREATE INDEX ON {doc} (tenant);
-CREATE TABLE {space} (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
-CREATE TABLE {text} (
-    chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, folder BIGINT NOT NULL,
-    tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL {sparse}
-) WITH (toast_tuple_target = 128, fillfactor = 90);
-ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000;
-CREATE INDEX ON {text} USING gin (tsv) WITH (gin_pending_list_limit = 512);
-CREATE INDEX ON {text} (doc);
-"""
-_SPARSE = "ALTER TABLE {text} ALTER sv SET STORAGE PLAIN"
-_BLOBS = """
-CREATE TABLE {blob} (doc BIGINT PRIMARY KEY, ids BYTEA NOT NULL, live BYTEA NOT NULL, scale BYTEA NOT NULL, emb BYTEA NOT NULL);
-ALTER TABLE {blob} ALTER ids SET STORAGE EXTERNAL, ALTER live SET STORAGE EXTERNAL, ALTER scale SET STORAGE EXTERNAL,
-    ALTER emb SET STORAGE EXTERNAL;
-"""
-_VECTORS = """
-CREATE TABLE {vec} (
-    chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, space INTEGER NOT NULL,
-    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, emb HALFVEC({dimension}) NOT NULL
-) WITH (fillfactor = 90);
-ALTER TABLE {vec} ALTER emb SET STORAGE PLAIN;
-CREATE INDEX ON {vec} (kb);
-CREATE INDEX ON {vec} (doc);
-"""
-_HNSW = "CREATE INDEX IF NOT EXISTS {name} ON {vec} USING hnsw (emb halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+ENOUGH_PASSAGES = 200
 _DAMAGED = (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedObject, errors.UndefinedFunction, errors.InternalError_)
 
 
@@ -91,6 +58,9 @@ def told_plainly() -> Iterator[None]:
     except _DAMAGED as error:
         message = f"the search index is damaged ({str(error).splitlines()[0]}); run manage.py rebuild_index"
         raise Unavailable(message, code="index_damaged") from error
+    except errors.InsufficientPrivilege as error:
+        message = f"the portal's database user may not make or use the search index: {str(error).splitlines()[0]}"
+        raise Unavailable(message, code="index_denied") from error
     except (psycopg.OperationalError, psycopg.InterfaceError) as error:
         raise TransientError(f"the search index cannot be used now: {error}", code="index_busy") from error
 
@@ -110,6 +80,8 @@ class Pool:
         try:
             yield connection
         except BaseException:
+            if connection.broken:  # the server went away: the others are dead too
+                self.close_idle()
             connection.close()
             raise
         if self._idle.qsize() < IDLE_CONNECTIONS and not connection.closed:
@@ -159,29 +131,6 @@ def close_pools() -> None:
             pool.close_idle()
 
 
-@dataclass(frozen=True, slots=True)
-class Generation:
-    """One set of tables."""
-
-    schema: str
-    id: int
-    version: int
-    tokeniser: str
-    mode: str
-
-    def table(self, name: str) -> str:
-        return f"{self.schema}.{name}_{self.id}"
-
-    def vectors(self, dimension: int) -> str:
-        return f"{self.schema}.vec_{self.id}_{dimension}"
-
-    def require_current_version(self) -> Generation:
-        held, wanted = (self.version, self.tokeniser), (SCHEMA_VERSION, tokeniser_id())
-        if held != wanted:
-            raise IndexOutdated(f"the search index was written as {held}, this version needs {wanted}; run manage.py rebuild_index")
-        return self
-
-
 class Store:
     """The generations of one index. `mode`: `auto` takes pgvector where it can be had, `plain` never."""
 
@@ -196,7 +145,9 @@ class Store:
 
     def generations(self, connection: Connection, *, lock: str = "") -> dict[str, Generation]:
         """{state: generation} of those in use. Raises: IndexMissing when there is none."""
-        sql = f"SELECT state, id, version, tokeniser, mode FROM {self.schema}.generation WHERE state <> 'dropped' ORDER BY id {lock}"  # noqa: S608
+        sql = (
+            f"SELECT state, id, version, tokeniser, mode, average FROM {self.schema}.generation WHERE state <> 'dropped' ORDER BY id {lock}"  # noqa: S608
+        )
         try:
             rows = connection.execute(sql).fetchall()
         except (errors.UndefinedTable, errors.InvalidSchemaName):
@@ -270,7 +221,10 @@ class Store:
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.schema,))
-            connection.execute(_GENERATIONS.format(schema=self.schema))
+            row = connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone()
+            if not row or not row[0]:  # one that an administrator made may be used by those who could not make it
+                connection.execute(f"CREATE SCHEMA {self.schema}")
+            connection.execute(GENERATIONS.format(schema=self.schema))
 
     def create(self) -> None:
         """Make an empty index where there is none; one of another version raises IndexOutdated."""
@@ -312,18 +266,28 @@ class Store:
             raise IndexOutdated("this building was given up: another one was begun later")
 
     def _new(self, connection: Connection, state: str) -> Generation:
-        mode = VECTOR if self.mode != PLAIN and _has_pgvector(connection) else PLAIN
+        mode = VECTOR if self.mode != PLAIN and has_pgvector(connection) else PLAIN
+        average = self._average(connection)
         row = connection.execute(
-            f"INSERT INTO {self.schema}.generation (state, version, tokeniser, mode) VALUES (%s, %s, %s, %s) RETURNING id",  # noqa: S608
-            (state, SCHEMA_VERSION, tokeniser_id(), mode),
+            f"INSERT INTO {self.schema}.generation (state, version, tokeniser, mode, average) VALUES (%s, %s, %s, %s, %s) RETURNING id",  # noqa: S608
+            (state, SCHEMA_VERSION, tokeniser_id(), mode, average),
         ).fetchone()
         assert row is not None
-        made = Generation(self.schema, row[0], SCHEMA_VERSION, tokeniser_id(), mode)
+        made = Generation(self.schema, row[0], SCHEMA_VERSION, tokeniser_id(), mode, average)
         names = {name: made.table(name) for name in ("doc", "space", "text", "blob")}
         sparse = f", sv SPARSEVEC({SLOTS}) NOT NULL" if mode == VECTOR else ""
-        connection.execute(_TABLES.format(sparse=sparse, **names))
-        connection.execute((_SPARSE if mode == VECTOR else _BLOBS).format(**names))
+        connection.execute(TABLES.format(sparse=sparse, **names))
+        connection.execute((SPARSE if mode == VECTOR else BLOBS).format(**names))
         return made
+
+    def _average(self, connection: Connection) -> float:
+        """What the current generation's passages measure, so that building anew fits BM25 to them; the usual where there are few."""
+        row = connection.execute(f"SELECT id FROM {self.schema}.generation WHERE state = 'current'").fetchone()  # noqa: S608
+        if row is None or f"text_{row[0]}" not in tables(connection, self.schema, row[0]):
+            return AVERAGE_LENGTH
+        sql = f"SELECT count(*), avg(len)::float8 FROM {self.schema}.text_{row[0]} WHERE len > 0"  # noqa: S608
+        count, average = connection.execute(sql).fetchone() or (0, None)
+        return min(max(float(average), 10.0), 2000.0) if count >= ENOUGH_PASSAGES else AVERAGE_LENGTH
 
     def _sweep(self) -> None:
         """Drop the tables of generations that are out of use; what is still read just now is left to the next time."""
@@ -331,7 +295,7 @@ class Store:
             rows = connection.execute(f"SELECT id FROM {self.schema}.generation WHERE state = 'dropped'").fetchall()  # noqa: S608
             for (key,) in rows:
                 with suppress(errors.LockNotAvailable, errors.DeadlockDetected), connection.transaction():
-                    for table in _tables(connection, self.schema, key):
+                    for table in tables(connection, self.schema, key):
                         connection.execute(f"DROP TABLE IF EXISTS {self.schema}.{table}")
                     connection.execute(f"DELETE FROM {self.schema}.generation WHERE id = %s", (key,))  # noqa: S608
 
@@ -339,49 +303,3 @@ class Store:
         """Remove the whole index from the database."""
         with self.connection() as connection:
             connection.execute(f"DROP SCHEMA IF EXISTS {self.schema} CASCADE")
-
-
-def _has_pgvector(connection: Connection) -> bool:
-    """Whether pgvector 0.8 or later is there or could be made to be."""
-    version = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
-    row = connection.execute(version).fetchone()
-    if row is None:
-        try:
-            with connection.transaction():
-                connection.execute("CREATE EXTENSION vector")
-        except psycopg.Error as error:
-            log.info("pgvector is not to be had (%s); searching without it", str(error).splitlines()[0])
-            return False
-        row = connection.execute(version).fetchone()
-    return row is not None and tuple(int(part) for part in re.findall(r"\d+", row[0])[:2]) >= LEAST_PGVECTOR
-
-
-def _tables(connection: Connection, schema: str, key: int) -> list[str]:
-    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
-    return sorted(name for (name,) in rows if re.fullmatch(rf"(doc|space|text|blob)_{key}|vec_{key}_\d+", name))
-
-
-def tables_of(connection: Connection, generation: Generation) -> list[str]:
-    """The names of the generation's tables, without their schema."""
-    return _tables(connection, generation.schema, generation.id)
-
-
-def make_vector_table(connection: Connection, generation: Generation, dimension: int) -> None:
-    """The table for vectors of this size, if it is missing. A generation that is being built gets its HNSW graphs at the end."""
-    name = generation.vectors(dimension)
-    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
-    if row and row[0]:
-        return
-    connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (name,))
-    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
-    if row and row[0]:
-        return
-    connection.execute(_VECTORS.format(vec=name, dimension=dimension))
-    state = connection.execute(f"SELECT state FROM {generation.schema}.generation WHERE id = %s", (generation.id,)).fetchone()  # noqa: S608
-    if state and state[0] == "current":
-        make_hnsw(connection, generation, dimension)
-
-
-def make_hnsw(connection: Connection, generation: Generation, dimension: int) -> None:
-    if dimension <= HNSW_DIMENSIONS:
-        connection.execute(_HNSW.format(name=f"vec_{generation.id}_{dimension}_hnsw", vec=generation.vectors(dimension)))

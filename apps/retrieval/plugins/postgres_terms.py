@@ -19,7 +19,7 @@ from apps.retrieval.plugins.protocol import Vector
 
 SLOTS = 1 << 20  # dimensions of the sparse word vectors; two words in one slot are rare and cost little
 HEAVIEST = 900  # terms kept of one passage: what fits into a page beside the rest of the row
-AVERAGE_LENGTH = 190  # tokens of a usual passage
+AVERAGE_LENGTH = 190.0  # tokens of a usual passage
 K1, B = 1.2, 0.75
 MAX_LEXEME_BYTES = 255
 MAX_VECTOR_BYTES = 900_000  # PostgreSQL takes a mebibyte
@@ -60,11 +60,27 @@ def sequence(tokens: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A passage's words ready to be written: `tsv` and `sv` in PostgreSQL's binary formats."""
+    """A passage's words ready to be written: `tsv` in PostgreSQL's binary format, `counts` by lexeme."""
 
     length: int
     tsv: bytes
-    sv: bytes
+    counts: Mapping[str, int]
+
+    def sparse(self, average: float) -> bytes:
+        """The BM25 part of every term that does not depend on the question, as a sparsevec in binary format."""
+        norm = K1 * (1 - B + B * self.length / average)
+        slots: Counter[int] = Counter()
+        for word, count in self.counts.items():
+            slots[_slot(word)] += count
+        weighted = sorted(((slot, count * (K1 + 1) / (count + norm)) for slot, count in slots.items()), key=lambda item: -item[1])[
+            :HEAVIEST
+        ]
+        weighted.sort()
+        return (
+            struct.pack(">iii", SLOTS, len(weighted), 0)
+            + struct.pack(f">{len(weighted)}i", *(slot for slot, _ in weighted))
+            + struct.pack(f">{len(weighted)}f", *(value for _, value in weighted))
+        )
 
 
 def words_of(tokens: Sequence[str], kb_word: str) -> Words:
@@ -81,26 +97,11 @@ def words_of(tokens: Sequence[str], kb_word: str) -> Words:
             break
         pieces.append(raw + b"\0" + struct.pack(f">H{len(kept)}H", len(kept), *kept))
     tsv = struct.pack(">I", len(pieces)) + b"".join(pieces)
-    return Words(len(tokens), tsv, _sparse({word: len(places) for word, places in positions.items()}, len(tokens)))
+    return Words(len(tokens), tsv, {word: len(places) for word, places in positions.items()})
 
 
 def _slot(word: str) -> int:
     return zlib.crc32(word.encode("utf-8")) % SLOTS
-
-
-def _sparse(counts: Mapping[str, int], length: int) -> bytes:
-    """The BM25 part of every term that does not depend on the question."""
-    norm = K1 * (1 - B + B * length / AVERAGE_LENGTH)
-    slots: Counter[int] = Counter()
-    for word, count in counts.items():
-        slots[_slot(word)] += count
-    weighted = sorted(((slot, count * (K1 + 1) / (count + norm)) for slot, count in slots.items()), key=lambda item: -item[1])[:HEAVIEST]
-    weighted.sort()
-    return (
-        struct.pack(">iii", SLOTS, len(weighted), 0)
-        + struct.pack(f">{len(weighted)}i", *(slot for slot, _ in weighted))
-        + struct.pack(f">{len(weighted)}f", *(value for _, value in weighted))
-    )
 
 
 def sparse_question(weights: Mapping[str, float]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from psycopg import Connection
 
-from apps.retrieval.plugins.postgres_store import PLAIN, VECTOR, Generation, make_vector_table, tables_of
+from apps.retrieval.plugins.postgres_schema import PLAIN, VECTOR, Generation, make_vector_table, tables_of
 from apps.retrieval.plugins.postgres_terms import Words, half_bytes, kb_lexeme, quoted, words_of
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
 from apps.retrieval.plugins.ranking import SQL_INT
@@ -129,7 +129,7 @@ def _insert_words(connection: Connection, generation: Generation, accepted: Sequ
             for chunk, words in zip(d.chunks, prepared.words, strict=True):
                 enabled = d.enabled and chunk.enabled
                 row = (chunk.id, d.tenant_id, d.kb_id, d.id, d.folder_id, tags, chunk.enabled, enabled, words.length, words.tsv)
-                copy.write_row((*row, words.sv) if sparse else row)
+                copy.write_row((*row, words.sparse(generation.average)) if sparse else row)
 
 
 def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared]) -> None:
