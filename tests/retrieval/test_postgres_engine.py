@@ -116,7 +116,7 @@ def test_very_long_words_and_passages(backend: PostgresBackend) -> None:
     assert not backend.search(Query(1, (1,), long[:-1] + "2", mode="text"))[0].exact
     assert found(backend, "o'clock") == [1]
     assert found(backend, "word17") == [2]
-    assert backend.matched_terms(Query(1, (1,), f"{long} other"), [10]) == {10: frozenset({long})}
+    assert long in backend.matched_terms(Query(1, (1,), f"{long} other"), [10])[10]
 
 
 def test_statistics_replace_counting_in_large_tables(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
