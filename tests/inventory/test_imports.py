@@ -34,8 +34,6 @@ ACROSS = {
     "apps/portal/reader/original.py -> apps.knowledge.downloads": "the Markdown of an original, shown formatted",
     "apps/portal/reader/pipeline.py -> apps.knowledge": "the words for what is missing from a document that was read",
     "apps/portal/reader/source.py -> apps.ingestion.parsed": "the parsed text that passages point into",
-    "apps/portal/uploading.py -> apps.knowledge.intake": "which types and sizes come in, said before anything is sent",
-    "apps/portal/views/bases.py -> apps.ingestion.chunking.service": "the dry run of the splitting on the settings page",
     "apps/portal/views/keys.py -> apps.spaces.capabilities": "the words for what a key may be given",
 }
 # module -> why it knows HTTP although it is no door
