@@ -11,8 +11,8 @@ from django.utils.translation import gettext as _
 
 from apps.common.actor import Actor
 from apps.common.markdown import MAX_CHARS, render
-from apps.knowledge.downloads import document_original
 from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors import document_original
 from apps.knowledge.selectors.passages import passage_spans
 from apps.portal import links
 from apps.portal.reader.drawing import Marker, draw_part
