@@ -19,8 +19,8 @@ MAX_CHARS = 1_000_000
 ID_PREFIX = "md-"
 
 _TAGS = frozenset(
-    "a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins kbd "
-    "li mark ol p pre q rp rt ruby s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
+    "a abbr b blockquote br caption code col colgroup dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img input ins "
+    "kbd li mark ol p pre q rp rt ruby s samp small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
 )
 _ATTRIBUTES: dict[str, set[str]] = {
     "a": {"href", "title", "id"},
@@ -46,7 +46,6 @@ _CLASSES: dict[str, set[str]] = {
     "pre": {"mermaid"},
     "li": {"task-list-item"},
     "ul": {"task-list"},
-    "label": set(),
 }
 _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp);base64,[A-Za-z0-9+/=\s]+\Z", re.IGNORECASE)
 _WEB = re.compile(r"(?:https?|mailto):", re.IGNORECASE)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from django.db.models import Sum
 
+from apps.common.actor import Actor
 from apps.common.events import listen
+from apps.common.scope import space_scope
 from apps.knowledge.models import Document, KnowledgeBase
-from apps.spaces.events import BasesAsked, StorageAsked
+from apps.knowledge.services import base_delete
+from apps.spaces.events import BasesAsked, SpaceDeleted, StorageAsked
 
 
 @listen(BasesAsked)
@@ -18,3 +21,12 @@ def name_bases(event: BasesAsked) -> None:
 def add_document_bytes(event: StorageAsked) -> None:
     live = Document.objects.filter(space_id=event.space_id, deleted_at__isnull=True)
     event.used_bytes += live.aggregate(total=Sum("file_size"))["total"] or 0
+
+
+@listen(SpaceDeleted)
+def delete_bases(event: SpaceDeleted) -> None:
+    """A space that is gone takes its bases with it: invisible now, rows and files in the background."""
+    actor = Actor.system(event.space_id, "the space was deleted")
+    with space_scope(event.space_id, "the space was deleted"):
+        for base in KnowledgeBase.objects.visible_to(actor):
+            base_delete(actor=actor, base=base)

@@ -118,15 +118,13 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
         results.took_ms = (time.perf_counter() - started) * 1000
         return results
     hits = _run(request, bases, options, results)
-    passages, gone = _load(actor, hits, text)
-    kept = [p for p in passages if _above(p, options)]
-    results.hits = kept[: options.limit]
+    above = [hit for hit in hits if _above(hit, options)]
+    kept, results.dropped = _pick(actor, above, options.limit, explain_dropped=explain_dropped)
+    results.hits = [_passage(hit, chunk, text) for hit, chunk in kept]
     if explain_dropped:
-        results.dropped = [
-            *_explain(kept[options.limit :], "rank"),
-            *_explain([p for p in passages if not _above(p, options)], "threshold"),
-            *gone,
-        ]
+        below = [hit for hit in hits if not _above(hit, options)]
+        rows = _rows(actor, below)
+        results.dropped += [_dropped(hit, rows.get(hit.chunk_id), "threshold") for hit in below]
     results.took_ms = (time.perf_counter() - started) * 1000
     return results
 
@@ -250,24 +248,43 @@ def _with_own_vector(request: Query, given: tuple[float, ...], serving: set[str]
     return replace(request, vector=vector / norm, vector_space=space)
 
 
-def _load(actor: Actor, hits: list[Hit], text: str) -> tuple[list[Passage], list[Dropped]]:
-    """The rows behind the hits. SECURITY: one that is gone, disabled or not this actor's is dropped here, whatever the index says."""
-    rows = {
-        c.pk: c
-        for c in Chunk.objects.visible_to(actor)
-        .select_related("document", "document__kb", "parent")
-        .filter(pk__in=[h.chunk_id for h in hits])
-    }
-    passages, gone = [], []
-    for hit in hits:
-        chunk = rows.get(hit.chunk_id)
-        if chunk is None:
-            gone.append(Dropped(hit.chunk_id, "", "gone", hit.score, _rank(hit.text_leg), _rank(hit.vector_leg)))
-        elif not (chunk.is_enabled and chunk.index_status == Chunk.IndexStatus.READY and chunk.document.is_answerable):
-            gone.append(Dropped(hit.chunk_id, chunk.document.title, "disabled", hit.score, _rank(hit.text_leg), _rank(hit.vector_leg)))
-        else:
-            passages.append(_passage(hit, chunk, text))
-    return passages, gone
+def _pick(actor: Actor, hits: list[Hit], limit: int, *, explain_dropped: bool) -> tuple[list[tuple[Hit, Chunk]], list[Dropped]]:
+    """The first `limit` hits with their rows, and what was passed over on the way (with what came after them, when asked for).
+
+    SECURITY: a hit whose row is gone, disabled or not this actor's is dropped here, whatever the index says. Rows are read in pieces:
+    nearly always the first piece is enough.
+    """
+    kept: list[tuple[Hit, Chunk]] = []
+    dropped: list[Dropped] = []
+    step = max(20, limit + 10)
+    for start in range(0, len(hits), step):
+        piece = hits[start : start + step]
+        rows = _rows(actor, piece)
+        for hit in piece:
+            chunk = rows.get(hit.chunk_id)
+            if chunk is None or not _may_be_shown(chunk):
+                dropped.append(_dropped(hit, chunk, "gone" if chunk is None else "disabled"))
+            elif len(kept) < limit:
+                kept.append((hit, chunk))
+            else:
+                dropped.append(_dropped(hit, chunk, "rank"))
+        if len(kept) >= limit and not explain_dropped:
+            break
+    return kept, dropped
+
+
+def _rows(actor: Actor, hits: list[Hit]) -> dict[int, Chunk]:
+    rows = Chunk.objects.visible_to(actor).select_related("document", "document__kb", "parent")
+    return {chunk.pk: chunk for chunk in rows.filter(pk__in=[hit.chunk_id for hit in hits])}
+
+
+def _may_be_shown(chunk: Chunk) -> bool:
+    return chunk.is_enabled and chunk.index_status == Chunk.IndexStatus.READY and chunk.document.is_answerable
+
+
+def _dropped(hit: Hit, chunk: Chunk | None, why: str) -> Dropped:
+    title = chunk.document.title if chunk is not None else ""
+    return Dropped(hit.chunk_id, title, why, hit.score, _rank(hit.text_leg), _rank(hit.vector_leg))
 
 
 def _rank(leg: LegHit | None) -> int | None:
@@ -289,14 +306,10 @@ def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
     )
 
 
-def _above(passage: Passage, options: Options) -> bool:
+def _above(hit: Hit, options: Options) -> bool:
     """Whether it holds what was typed, or some leg that found it is above its threshold."""
-    if passage.exact:
+    if hit.exact:
         return True
-    by_words = passage.text_leg is not None and passage.text_leg.score >= options.keyword_threshold
-    by_meaning = passage.vector_leg is not None and passage.vector_leg.score >= options.vector_threshold
+    by_words = hit.text_leg is not None and hit.text_leg.score >= options.keyword_threshold
+    by_meaning = hit.vector_leg is not None and hit.vector_leg.score >= options.vector_threshold
     return by_words or by_meaning
-
-
-def _explain(passages: list[Passage], why: str) -> list[Dropped]:
-    return [Dropped(p.chunk.pk, p.document.title, why, p.score, _rank(p.text_leg), _rank(p.vector_leg)) for p in passages]

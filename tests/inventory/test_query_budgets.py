@@ -14,8 +14,11 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from apps.common.scope import space_scope
+from apps.ingestion.models import IngestionRun
+from apps.knowledge.models import BaseVisit, Chunk, Document, DocumentTag, KnowledgeBase, Tag
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
@@ -43,11 +46,38 @@ def more_invitations(world: World, number: int) -> None:
     invite_link_create(actor=actor, space=world.home, role="member", base_url=BASE_URL)
 
 
+def more_bases(world: World, number: int) -> None:
+    base = KnowledgeBase.objects.create(space=world.home, name=f"Base {number}")
+    BaseVisit.objects.create(space=world.home, user=world.users["admin"], kb=base, visited_at=timezone.now())
+
+
+def more_passages(world: World, number: int) -> None:
+    document = Document.objects.get(uid=world.ids["home"]["document_id"])
+    place = {"chunk_index": number + 1, "start_at": number, "end_at": number + 1, "positions": [{"page": number + 1}]}
+    Chunk.objects.create(
+        space=world.home, kb=document.kb, document=document, content=f"passage {number}", content_hash=str(number), **place
+    )
+
+
+def more_documents(world: World, number: int) -> None:
+    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb_id"])
+    tag = Tag.objects.create(space=world.home, kb=base, name=f"t{number}")
+    document = Document.objects.create(
+        space=world.home, kb=base, title=f"d{number}", file_hash=str(number), parse_status="processing", folder_path=f"f/{number}"
+    )
+    DocumentTag.objects.create(space=world.home, document=document, tag=tag)
+    IngestionRun.objects.create(space=world.home, document=document, document_attempt=1, kind="parse")
+
+
 #: "GET route" -> what makes one more row of it
 LISTS: dict[str, Make] = {
+    "GET document-reader": more_passages,
+    "GET quick-search": more_bases,
     "GET api:members": more_members,
     "GET api:invitations": more_invitations,
     "GET api:api-keys": more_keys,
+    "GET home": more_bases,
+    "GET base-documents": more_documents,
     "GET members-page": more_members,
     "GET invitations-page": more_invitations,
     "GET keys-page": more_keys,

@@ -94,6 +94,9 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page document-rename": lambda ids: {"title": "Renamed"},
     "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},
+    "POST page passage-edit": lambda ids: {"content": "The pump is replaced every year.", "revision": 0},
+    "POST page passage-revert": lambda ids: {"revision": 0},
+    "POST page passage-state": lambda ids: {"enabled": "0", "revision": 0},
 }
 
 

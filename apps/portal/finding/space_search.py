@@ -17,10 +17,9 @@ from apps.knowledge.selectors import as_uuid, base_list, document_search
 from apps.portal import links
 from apps.portal.document_rows import ICONS, type_of
 from apps.portal.finding.test_page import passage_href
-from apps.portal.reader.passages import pieces_of
+from apps.portal.reader.passages import pieces_of, tidy
 from apps.portal.reader.places import place_text
-from apps.retrieval.explain import highlights, snippet
-from apps.retrieval.search import Options, Passage, Scope, search
+from apps.retrieval.selectors import Options, Passage, Scope, highlights, search, snippet
 
 PALETTE_DOCUMENTS = 5
 PALETTE_PASSAGES = 8
@@ -28,6 +27,7 @@ PALETTE_WIDTH = 90
 PER_PAGE = 20
 DEPTH = 200
 NAMED = 10
+NEAR = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +114,11 @@ def palette_context(actor: Actor, q: str) -> dict[str, Any]:
 
 def _palette_passage(hit: Passage, q: str) -> dict[str, Any]:
     cut = snippet(hit.chunk.content, q, PALETTE_WIDTH)
-    text = cut.text.replace("\n", " ")
     note = " · ".join(filter(None, (place_text(hit.chunk.positions), hit.document.kb.name)))
     return {
         "href": passage_href(hit.document, hit.chunk, q),
         "icon": icon_of(hit.document),
-        "pieces": pieces_of(text, cut.spans),
+        "pieces": [(text.replace("\n", " "), is_match) for text, is_match in tidy(cut.text, cut.spans)],
         "label": hit.document.title,
         "sub": hit.document.title,
         "note": note,
@@ -170,12 +169,16 @@ def _results(actor: Actor, asked: SpaceQuery, bases: Sequence[KnowledgeBase], ad
         named = [document for document in found if document.kb_id in wanted]
         named_total = total if not asked.base else len(named)
     hits: list[Passage] = []
+    near: list[Passage] = []
     legs: dict[str, Any] = {}
     took = 0.0
     if asked.kind != "documents" and bases:
         options = Options(limit=DEPTH, candidates=DEPTH)
         answer = search(actor=actor, query=asked.q, scope=Scope(kb_uids=tuple(base.uid for base in bases)), options=options)
-        hits, legs, took = [hit for hit in answer.hits if hit.exact or hit.text_leg or hit.score >= 0.2], answer.legs, answer.took_ms
+        legs, took = answer.legs, answer.took_ms
+        # A vector is always near something: what shares no word with the question stands apart and never hides that nothing was found.
+        hits = [hit for hit in answer.hits if hit.exact or hit.text_leg]
+        near = [hit for hit in answer.hits if not (hit.exact or hit.text_leg)][:NEAR]
     rows = named if asked.kind == "documents" else hits
     pages = max(1, -(-len(rows) // PER_PAGE))
     page = min(asked.page, pages)
@@ -187,6 +190,7 @@ def _results(actor: Actor, asked: SpaceQuery, bases: Sequence[KnowledgeBase], ad
         "documents_total": named_total,
         "groups": _grouped([_passage(hit, asked.q) for hit in shown]),
         "passages_total": len(hits),
+        "near": [_passage(hit, asked.q) for hit in near] if page == pages else [],
         "is_deep": len(hits) >= DEPTH,
         "words_only": legs.get("vector", {}).get("status") == "unavailable",
         "words_only_why": str(legs.get("vector", {}).get("reason", "")),
@@ -221,7 +225,7 @@ def _passage(hit: Passage, q: str) -> Found:
         href=passage_href(document, hit.chunk, q),
         icon=icon_of(document),
         title=pieces_of(document.title, highlights(document.title, q)),
-        pieces=pieces_of(cut.text, cut.spans),
+        pieces=tidy(cut.text, cut.spans),
         place=place_text(hit.chunk.positions),
         heading=" › ".join(hit.chunk.heading_path),
         base=document.kb.name,

@@ -19,11 +19,10 @@ from apps.knowledge import reasons
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.knowledge.selectors import as_uuid, chunk_get, document_get, document_list
 from apps.knowledge.selectors.documents import DocumentFilters
-from apps.portal.reader.passages import pieces_of
+from apps.portal.reader.passages import tidy
 from apps.portal.reader.places import place_text
-from apps.retrieval.search import Options, Passage, Results, Scope
-from apps.retrieval.search import search as run_search
-from apps.retrieval.whynot import Cause, WhyNot, why_not
+from apps.retrieval.selectors import Cause, Options, Passage, Results, Scope, WhyNot, why_not
+from apps.retrieval.selectors import search as run_search
 
 Mode = Literal["hybrid", "text", "vector"]
 MODES: tuple[tuple[Mode, Any], ...] = (
@@ -208,7 +207,7 @@ def _card(rank: int, hit: Passage, asked: TestQuery, best_text: float) -> Card:
         href=passage_href(hit.document, hit.chunk, asked.q),
         place=place_text(hit.chunk.positions),
         heading=" › ".join(hit.chunk.heading_path),
-        pieces=pieces_of(cut.text, cut.spans),
+        pieces=tidy(cut.text, cut.spans),
         before=cut.start > 0,
         after=cut.start + len(cut.text) < len(hit.chunk.content.rstrip()),
         score=f"{hit.score:.3f}",
@@ -263,7 +262,7 @@ def whynot_context(actor: Actor, base: KnowledgeBase, asked: TestQuery) -> dict[
             lines=tuple(_words(cause, result, asked) for cause in result.causes),
             href=href,
             place=place_text(target.positions) if target else "",
-            pieces=pieces_of(result.snippet.text, result.snippet.spans) if result.snippet else (),
+            pieces=tidy(result.snippet.text, result.snippet.spans) if result.snippet else (),
         ),
         "why_others": others,
     }

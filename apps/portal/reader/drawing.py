@@ -109,7 +109,7 @@ def _head(piece: Piece) -> tuple[str, str]:
 
 def _block(text: str, piece: Piece, marker: Marker, numbered: bool) -> Any:
     if piece.kind == "table":
-        return _table(text, piece, marker)
+        return _table(text, piece, marker, numbered)
     if numbered and piece.first_line is not None:
         return _numbered(text, piece, marker)
     if piece.kind == "heading" and piece.start == piece.block_start:
@@ -209,9 +209,9 @@ def cells_of(text: str, start: int, end: int) -> list[Span]:
     return spans
 
 
-def _table(text: str, piece: Piece, marker: Marker) -> Any:
+def _table(text: str, piece: Piece, marker: Marker, numbered: bool) -> Any:
     header = cells_of(text, piece.block_start, text.find("\n", piece.block_start, piece.header_end) if piece.header_end else piece.end)
-    is_grid, has_lines = "sheet" in piece.position, any("line" in row[2] for row in piece.rows)
+    is_grid, has_lines = "sheet" in piece.position, numbered and any("line" in row[2] for row in piece.rows)
     head: list[Any] = []
     if is_grid:
         first = _first_column(piece)
@@ -227,7 +227,8 @@ def _table(text: str, piece: Piece, marker: Marker) -> Any:
     head.append(format_html("<tr>{}{}</tr>", number, names))
     body = format_html_join("", "{}", ((_row(text, row, marker, numbered=is_grid or has_lines),) for row in piece.rows))
     return format_html(
-        '<div class="doc-block table-scroll" tabindex="0" role="region" aria-label="{}"><table class="grid"><thead>{}</thead><tbody>{}</tbody></table></div>',
+        '<div class="doc-block table-scroll" tabindex="0" role="region" aria-label="{}">'
+        '<table class="grid"><thead>{}</thead><tbody>{}</tbody></table></div>',
         _("Table"),
         format_html_join("", "{}", ((each,) for each in head)),
         body,

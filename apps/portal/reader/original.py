@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 
 from apps.common.actor import Actor
 from apps.common.markdown import MAX_CHARS, render
-from apps.knowledge.downloads import document_original
 from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors import document_original
 from apps.knowledge.selectors.passages import passage_spans
 from apps.portal import links
 from apps.portal.reader.drawing import Marker, draw_part
 from apps.portal.reader.passages import Asked, reader_address
 from apps.portal.reader.source import Part, Source, part_label
-from apps.retrieval.explain import highlights
+from apps.retrieval.selectors import highlights
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 NUMBERED = frozenset("txt log csv tsv json yaml yml ini toml conf properties xml srt vtt tex rst".split())
@@ -64,8 +64,8 @@ def original_context(actor: Actor, document: Document, source: Source | None, as
         context |= {"boxes": json.dumps(boxes), "open_page": boxes[0]["page"] if boxes else _page_of(chosen)}
     elif view == "pdf" and chosen is not None:
         context["open_page"] = _page_of(chosen)
-    part = _part(source, asked, chosen)
-    return {**context, **part_context(actor, document, source, part, asked, chosen), **_navigation(document, source, part, asked)}
+    parts = _parts(source, asked, chosen)
+    return {**context, **part_context(actor, document, source, parts, asked, chosen), **_navigation(document, source, parts[0], asked)}
 
 
 def _page_of(chunk: Chunk) -> int | None:
@@ -91,34 +91,40 @@ def _views(document: Document, kind: str, view: str, asked: Asked, *, has_text: 
     ]
 
 
-def _part(source: Source, asked: Asked, chosen: Chunk | None) -> Part:
+def _parts(source: Source, asked: Asked, chosen: Chunk | None) -> list[Part]:
+    """The part asked for; else those that hold the chosen passage, from its first character to its last; else the first."""
     if asked.part:
-        return source.parts[min(asked.part, len(source.parts)) - 1]
+        return [source.parts[min(asked.part, len(source.parts)) - 1]]
     if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT:
-        return source.part_at(chosen.start_at)
-    return source.parts[0]
+        first, last = source.part_at(chosen.start_at), source.part_at(max(chosen.start_at, chosen.end_at - 1))
+        return source.parts[first.number - 1 : last.number]
+    return [source.parts[0]]
 
 
-def part_context(actor: Actor, document: Document, source: Source, part: Part, asked: Asked, chosen: Chunk | None) -> dict[str, Any]:
-    """Context of `portal/_part.html`: the sections of one part, every run tied to its passages."""
-    passages = passage_spans(actor=actor, document=document, start=part.start, end=part.end)
+def part_context(
+    actor: Actor, document: Document, source: Source, parts: Sequence[Part], asked: Asked, chosen: Chunk | None
+) -> dict[str, Any]:
+    """Context of `portal/_part.html`: the sections of consecutive parts, every run tied to its passages."""
+    start, end = parts[0].start, parts[-1].end
+    passages = passage_spans(actor=actor, document=document, start=start, end=end)
     words: Sequence[tuple[int, int]] = ()
     if asked.q:
-        found = highlights(source.text[part.start : part.end], asked.q)
-        words = [(start + part.start, end + part.start) for start, end in found]
+        words = [(low + start, high + start) for low, high in highlights(source.text[start:end], asked.q)]
     index = chosen.chunk_index if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT else None
     marker = Marker(source.text, passages, words, index)
     numbered = document.file_type in NUMBERED and document.type != Document.Type.MANUAL
     address = reader_address(document)
-    more = asked.query(chunk="", page=0, find="", state="")
+    more = asked.query(chunk="", page=0, find="", state="", part=0)
     joint = f"{address}?{more}{'&' if more else ''}"
+    before, after = parts[0].number - 1, parts[-1].number + 1
+    has_after = after <= len(source.parts)
     return {
-        "part": part,
-        "sections": draw_part(source.text, part, marker, numbered=numbered),
-        "before_href": f"{address}?{asked.query(part=part.number - 1, chunk='')}" if part.number > 1 else "",
-        "before_more": f"{joint}part={part.number - 1}&more=before" if part.number > 1 else "",
-        "after_href": f"{address}?{asked.query(part=part.number + 1, chunk='')}" if part.number < len(source.parts) else "",
-        "after_more": f"{joint}part={part.number + 1}&more=after" if part.number < len(source.parts) else "",
+        "part": parts[0],
+        "drawn": [{"number": part.number, "sections": draw_part(source.text, part, marker, numbered=numbered)} for part in parts],
+        "before_href": f"{address}?{asked.query(part=before, chunk='')}" if before else "",
+        "before_more": f"{joint}part={before}&more=before" if before else "",
+        "after_href": f"{address}?{asked.query(part=after, chunk='')}" if has_after else "",
+        "after_more": f"{joint}part={after}&more=after" if has_after else "",
     }
 
 

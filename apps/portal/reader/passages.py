@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,7 @@ from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors.passages import State, passage_counts, passage_list, passage_rank
 from apps.portal.reader.places import place_text
 from apps.portal.reader.source import Source
-from apps.retrieval.explain import highlights
+from apps.retrieval.selectors import highlights
 
 PER_PAGE = 50
 STATES: tuple[State, ...] = ("", "on", "off", "edited")
@@ -100,6 +101,27 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[str, b
     return tuple(found)
 
 
+_MARKS = re.compile(r"^#{1,6}[ \t]+|^\|(?: ?:?-{3,}:? ?\|)+\n?|^\| ?|(?: *\|)+$|^```.*\n?|(?<=\n)\n+", re.MULTILINE)
+
+
+def tidy(text: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
+    """The text cut at the spans as by `pieces_of`, without the marks of its blocks: `#`, pipes at the ends of a row, rulers, fences."""
+    hidden = [found.span() for found in _MARKS.finditer(text)]
+    shown: list[tuple[str, bool]] = []
+    at = 0
+    for piece, is_match in pieces_of(text, spans):
+        end, kept = at + len(piece), []
+        for start, stop in hidden:
+            if stop > at and start < end:
+                kept.append(text[at : max(at, start)])
+                at = max(at, min(stop, end))
+        kept.append(text[at:end])
+        at = end
+        if joined := "".join(kept):
+            shown.append((joined, is_match))
+    return tuple(shown)
+
+
 def _found_in(text: str, find: str) -> list[tuple[int, int]]:
     """Where a text has the words of the filter, letter for letter but for case."""
     low, wanted, spans, at = text.lower(), find.lower(), [], 0
@@ -122,7 +144,7 @@ def row_of(document: Document, chunk: Chunk, source: Source | None, asked: Asked
         href=f"{reader_address(document)}?{asked.query(chunk=chunk.uid, part=0, page=0)}#here",
         place=place_text(chunk.positions),
         heading=" › ".join(chunk.heading_path),
-        pieces=pieces_of(chunk.content, spans),
+        pieces=tidy(chunk.content, spans),
         boxes=json.dumps([{name: round(value, 5) for name, value in box.items()} for box in boxes]) if boxes else "",
         page=boxes[0]["page"] if boxes else page,  # type: ignore[arg-type]
         chosen=chosen is not None and chosen.pk == chunk.pk,

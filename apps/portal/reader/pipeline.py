@@ -35,17 +35,14 @@ OUTCOMES = {
 }
 FACTS = {
     "parser": gettext_lazy("reader %(value)s"),
-    "characters": gettext_lazy("%(value)s characters"),
+    "characters": gettext_lazy("characters %(value)s"),
     "encoding": gettext_lazy("encoding %(value)s"),
-    "pages": gettext_lazy("%(value)s pages"),
-    "sheets": gettext_lazy("%(value)s sheets"),
-    "slides": gettext_lazy("%(value)s slides"),
-    "passages": gettext_lazy("%(value)s passages"),
-    "vectors": gettext_lazy("%(value)s vectors"),
-    "made": gettext_lazy("%(value)s newly made"),
-    "cached": gettext_lazy("%(value)s known from before"),
+    "pages": gettext_lazy("pages %(value)s"),
+    "sheets": gettext_lazy("sheets %(value)s"),
+    "slides": gettext_lazy("slides %(value)s"),
+    "passages": gettext_lazy("passages %(value)s"),
+    "vectors": gettext_lazy("vectors %(value)s"),
     "tier": gettext_lazy("cut by %(value)s"),
-    "model": gettext_lazy("model %(value)s"),
 }
 TIERS = {"heading": gettext_lazy("headings"), "heuristic": gettext_lazy("layout"), "legacy": gettext_lazy("size and separators")}
 WARNINGS = {
@@ -67,7 +64,7 @@ WARNINGS = {
 def pipeline_context(actor: Actor, document: Document, attempt: int) -> dict[str, Any]:
     """Context of `portal/_pipeline.html`: the stages of one attempt on one time line; attempt 0 is the latest."""
     trace = document_trace(actor=actor, document=document, attempt=attempt or None)
-    nodes = trace["trace"]["children"]
+    nodes = sorted(trace["trace"]["children"], key=lambda node: (node.get("started_at") is None, node.get("started_at") or timezone.now()))
     started = [node["started_at"] for node in nodes if node.get("started_at")]
     begin = min(started, default=None)
     end = max([node.get("finished_at") or timezone.now() for node in nodes if node.get("started_at")], default=None)

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from apps.ingestion.parsed import read_parsed
+from apps.ingestion.selectors import read_parsed
 from apps.knowledge.models import Document
 
 PART_CHARS = 8_000
@@ -73,13 +73,17 @@ class Source:
 
     def boxes(self, start: int, end: int) -> list[dict[str, float]]:
         """The rectangles of [start, end) on the pages, as components/pdf_viewer.html takes them (fractions of the page)."""
-        found = []
+        found: list[dict[str, float]] = []
         for piece in self.pieces[self._first(start) :]:
             if piece.start >= end:
                 break
-            box, page = piece.position.get("bbox"), piece.position.get("page")
-            if piece.end > start and box and page:
-                found.append({"page": page, "x": box[0], "y": box[1], "w": box[2] - box[0], "h": box[3] - box[1]})
+            rows = [row[2] for row in piece.rows if row[0] < end and row[1] > start and row[2].get("bbox")]
+            if rows and start < piece.header_end and piece.start == piece.block_start:
+                rows = [piece.position]  # its column names as well: the whole of what stands here
+            for position in rows or ([piece.position] if piece.end > start else []):
+                box, page = position.get("bbox"), position.get("page", piece.position.get("page"))
+                if box and page:
+                    found.append({"page": page, "x": box[0], "y": box[1], "w": box[2] - box[0], "h": box[3] - box[1]})
         return found
 
     def offset_on_page(self, page: int, x: float, y: float) -> int | None:

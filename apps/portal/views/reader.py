@@ -81,7 +81,7 @@ class ReaderView(PageView):
 
     def _more(self, document: Document, source: Source, asked: Asked, side: str) -> HttpResponse:
         part = source.parts[min(max(asked.part, 1), len(source.parts)) - 1]
-        context = part_context(self.actor, document, source, part, asked, None)
+        context = part_context(self.actor, document, source, [part], asked, None)
         return self.page("portal/_part_more.html", {**context, "side": side})
 
 

@@ -161,5 +161,8 @@ eachAdded("#reader", () => {
 });
 
 document.addEventListener("htmx:afterSwap", (event) => {
+  // A part that came in later may hold the rest of the passage shown.
+  const shown = event.target.closest?.("#original") && document.querySelector("#passages .psg.is-on[data-text]");
+  if (shown) for (const run of runsOf(shown.dataset.index)) run.classList.add("is-on");
   if (event.target.id === "passages" || event.target.closest?.(".psg--edit")) document.querySelector(".psg--edit textarea")?.focus();
 });
