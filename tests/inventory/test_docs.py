@@ -1,0 +1,104 @@
+"""What the pages for people name exists: files, pictures, headings, settings, make targets, commands; and the lists made from code are in step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from django.core.management import get_commands
+
+from kbportal import env
+from tests.inventory.source import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+#: variables of the make targets and of the test run, not of the portal
+OUTSIDE = {"KB_VENV", "KB_SHARED", "KB_CHROMIUM", "KB_TEST_DATA_DIR"}
+LARGEST_PICTURE = 250 * 1024
+
+FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+VARIABLE = re.compile(r"\bKB_[A-Z0-9_]+\b")
+TARGET = re.compile(r"(?:^|[`\s&])make ((?:[a-z][a-z0-9-]*\s?)+)")
+COMMAND = re.compile(r"manage\.py (?!\w+/)([a-z_]+)")
+
+
+def text_of(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def anchors(page: Path) -> set[str]:
+    """The ids that a forge gives the headings of a page."""
+    prose = FENCE.sub("", page.read_text(encoding="utf-8"))
+    titles = re.findall(r"^#+ (.+)$", prose, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+def links(name: str) -> Iterator[tuple[str, Path, str]]:
+    """(as written, file, anchor) of each link that stays inside the repository."""
+    for written in LINK.findall(FENCE.sub("", text_of(name))):
+        if re.match(r"[a-z]+:", written):
+            continue
+        target, _hash, anchor = unquote(written).partition("#")
+        yield written, ((ROOT / name).parent / target).resolve() if target else ROOT / name, anchor
+
+
+def make_targets() -> set[str]:
+    return set(re.findall(r"^([a-z0-9-]+):", text_of("Makefile"), re.M))
+
+
+def code_of(name: str) -> str:
+    """Fenced blocks and `inline code` of a page: the places where a command is a command."""
+    text = text_of(name)
+    inline = re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+    return "\n".join([*FENCE.findall(text), *inline])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_link_leads_somewhere(name: str) -> None:
+    missing = [written for written, path, _anchor in links(name) if not path.exists()]
+    assert missing == []
+    lost = [written for written, path, anchor in links(name) if anchor and path.suffix == ".md" and anchor not in anchors(path)]
+    assert lost == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_variable_exists(name: str) -> None:
+    assert sorted(set(VARIABLE.findall(text_of(name))) - set(env.VARIABLES) - OUTSIDE) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_make_target_exists(name: str) -> None:
+    named = {word for words in TARGET.findall(code_of(name)) for word in words.split()}
+    assert sorted(named - make_targets()) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_exists(name: str) -> None:
+    assert sorted(set(COMMAND.findall(code_of(name))) - set(get_commands())) == []
+
+
+def test_the_patterns_find_what_they_look_for() -> None:
+    assert {"run", "test"} <= {word for words in TARGET.findall(code_of("README.md")) for word in words.split()}
+    assert {"rebuild_index", "reconcile"} <= set(COMMAND.findall(code_of("docs/operations.md")))
+    assert "KB_DATA_DIR" in VARIABLE.findall(text_of("README.md"))
+    assert any(path.suffix == ".png" for _written, path, _anchor in links("README.md"))
+
+
+def test_pictures_are_small_and_used() -> None:
+    pictures = sorted((ROOT / "docs/images").glob("*.png"))
+    assert [picture.name for picture in pictures if picture.stat().st_size > LARGEST_PICTURE] == []
+    shown = {path for name in NAMES for _written, path, _anchor in links(name)}
+    assert [picture.name for picture in pictures if picture not in shown] == []
+
+
+def test_the_table_of_settings_is_the_one_the_code_declares() -> None:
+    """`docs/operations.md` between its two marks; what is printed on failure can be pasted there."""
+    rows = [f"| `{v.name}` | {f'`{v.default}`' if v.default else 'empty'} | {v.help} |" for v in env.VARIABLES.values()]
+    wanted = "\n".join(["| Variable | Default | Meaning |", "|---|---|---|", *rows])
+    shown = re.search(r"<!-- settings -->\n(.*?)\n<!-- end of settings -->", text_of("docs/operations.md"), re.S)
+    assert shown is not None
+    assert shown[1].strip() == wanted, wanted
