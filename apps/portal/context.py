@@ -17,6 +17,8 @@ from apps.common.jobs.registry import job_kinds
 from apps.common.jobs.service import live_counts, served_queues
 from apps.common.policy import allowed
 from apps.common.scope import current_scope
+from apps.knowledge.models import KnowledgeBase
+from apps.knowledge.selectors.figures import bases_visited
 from apps.portal.nav import NAV, NavItem
 from apps.spaces.models import Space
 from apps.spaces.selectors import membership_list, my_invitations
@@ -54,9 +56,9 @@ def _signed_in(request: Any, actor: Actor) -> dict[str, Any]:
         ],
         "spaces_links": [{"label": _("New organization"), "href": reverse("space-new"), "icon": "add"}],
         "nav": [_nav_item(request, item, space) for item in NAV if space and allowed(actor, item.action)],
-        "recent_bases": [],
         "search_url": reverse("quick-search", args=[space.pk]) if space and allowed(actor, "search.run") else "",
         "commands": [_command(item, space) for item in NAV if space and allowed(actor, item.action)],
+        "recent_bases": [_recent(request, base) for base in bases_visited(actor=actor)] if space else [],
         "user": {
             "name": request.user.username,
             "email": request.user.email,
@@ -74,6 +76,12 @@ def _signed_in(request: Any, actor: Actor) -> dict[str, Any]:
         "worker_warning": worker_warning(),
         "disk_warning": disk_warning(),
     }
+
+
+def _recent(request: Any, base: KnowledgeBase) -> dict[str, Any]:
+    match = request.resolver_match
+    here = match.kwargs.get("kb_id") if match else None
+    return {"name": base.name, "href": reverse("base-documents", args=[base.space_id, base.uid]), "current": here == base.uid}
 
 
 def _nav_item(request: Any, item: NavItem, space: Space) -> dict[str, Any]:

@@ -6,13 +6,26 @@ import json
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
+from django.utils.decorators import method_decorator
 
-from apps.common.web.views import PageView
+from apps.common.policy import authorize
+from apps.common.web import views
 
 DIALOG_SLOT = "dialog-slot"
+
+
+@method_decorator(login_not_required, name="dispatch")
+class PageView(views.PageView):
+    """A page for people: an API key may do the same over REST, but it has no business with forms and menus."""
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if getattr(request, "actor_error", None) is None:  # else the base says what was wrong with who asks
+            authorize(self.actor, "portal.enter")
+        return super().dispatch(request, *args, **kwargs)
 
 
 def is_htmx(request: HttpRequest) -> bool:

@@ -28,6 +28,8 @@ ACROSS = {
     "apps/portal/document_rows.py -> apps.knowledge": "the words for why a document is not where it should be",
     "apps/portal/document_rows.py -> apps.knowledge.reasons": "the words for why a document is not where it should be",
     "apps/portal/forms/spaces.py -> apps.spaces.capabilities": "the words for what a key may be given",
+    "apps/portal/uploading.py -> apps.knowledge.intake": "which types and sizes come in, said before anything is sent",
+    "apps/portal/views/bases.py -> apps.ingestion.chunking.service": "the dry run of the splitting on the settings page",
     "apps/portal/views/keys.py -> apps.spaces.capabilities": "the words for what a key may be given",
 }
 # module -> why it knows HTTP although it is no door

@@ -14,14 +14,17 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from apps.common.scope import space_scope
+from apps.ingestion.models import IngestionRun
+from apps.knowledge.models import BaseVisit, Document, DocumentTag, KnowledgeBase, Tag
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
 from tests.support.route_samples import values_for
 from tests.support.routes import routes
-from tests.support.world import BASE_URL, World, make_user, unharmed
+from tests.support.world import BASE_URL, World, make_base, make_user, unharmed
 
 BUDGETS = Path(__file__).resolve().parent.parent / "budgets.json"
 Make = Callable[[World, int], None]
@@ -43,11 +46,29 @@ def more_invitations(world: World, number: int) -> None:
     invite_link_create(actor=actor, space=world.home, role="member", base_url=BASE_URL)
 
 
+def more_bases(world: World, number: int) -> None:
+    base = make_base(world.home, f"Base {number}")
+    base.save()
+    BaseVisit.objects.create(space=world.home, user=world.users["admin"], kb=base, visited_at=timezone.now())
+
+
+def more_documents(world: World, number: int) -> None:
+    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb_id"])
+    tag = Tag.objects.create(space=world.home, kb=base, name=f"t{number}")
+    document = Document.objects.create(
+        space=world.home, kb=base, title=f"d{number}", file_hash=str(number), parse_status="processing", folder_path=f"f/{number}"
+    )
+    DocumentTag.objects.create(space=world.home, document=document, tag=tag)
+    IngestionRun.objects.create(space=world.home, document=document, document_attempt=1, kind="parse")
+
+
 #: "GET route" -> what makes one more row of it
 LISTS: dict[str, Make] = {
     "GET api:members": more_members,
     "GET api:invitations": more_invitations,
     "GET api:api-keys": more_keys,
+    "GET home": more_bases,
+    "GET base-documents": more_documents,
     "GET members-page": more_members,
     "GET invitations-page": more_invitations,
     "GET keys-page": more_keys,

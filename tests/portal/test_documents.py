@@ -67,7 +67,7 @@ def test_every_reason_of_the_pipeline_has_words_and_a_next_step() -> None:
     ("reason", "word", "note", "step"),
     [
         ("needs_ocr", "Needs OCR", "The pages are pictures", "Parse again"),
-        ("locked", "Password", "The file is protected by a password", ""),
+        ("locked", "Locked", "The file is protected by a password", ""),
         ("empty", "No text", "There is no text in this document", ""),
         ("unreadable_text", "Unreadable text", "The text comes out garbled", "Encoding…"),
         ("unsupported_type", "Unknown type", "This kind of file cannot be read", ""),

@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Sum
 
 from apps.common.actor import Actor
 from apps.common.policy import authorize
-from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
+from apps.knowledge.models import BaseVisit, Document, KnowledgeBase, ParseStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,15 @@ def base_figures(*, actor: Actor, bases: Iterable[KnowledgeBase]) -> dict[int, B
         .annotate(vectors=Sum("vector_count"), changed_at=Max("updated_at"))
     )
     return {row["kb_id"]: BaseFigures(row["vectors"] or 0, row["changed_at"]) for row in rows}
+
+
+def bases_visited(*, actor: Actor, limit: int = 5) -> list[KnowledgeBase]:
+    """The bases a person opened last, latest first, without counts, in one query; none for keys or outside a space."""
+    if actor.user_id is None or actor.space_id is None or actor.role is None:
+        return []
+    authorize(actor, "base.list")
+    rows = BaseVisit.objects.visible_to(actor).filter(user_id=actor.user_id, kb__deleted_at__isnull=True).select_related("kb")
+    return [row.kb for row in rows.order_by("-visited_at", "-pk")[:limit]]
 
 
 def document_facets(*, actor: Actor, base: KnowledgeBase) -> Facets:

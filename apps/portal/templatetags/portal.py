@@ -14,7 +14,6 @@ from django import template
 from django.template.context import Context
 from django.utils import formats, timezone
 from django.utils.html import format_html
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from apps.common.policy import allowed as policy_allowed
@@ -50,7 +49,7 @@ def when_text(moment: datetime, now: datetime | None = None) -> str:
 
 
 @register.simple_tag
-def when(moment: datetime | None) -> SafeString:
+def when(moment: datetime | None) -> str:
     """A `<time>` element: short to read, exact to point at. Empty for None."""
     if moment is None:
         return format_html("{}", "")

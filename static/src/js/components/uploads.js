@@ -183,38 +183,37 @@ function finish(item, xhr) {
 
 // Stored is not yet read: the tray goes on telling what becomes of a document until it can be found or has failed.
 let following = 0;
+const documentOf = (item) => jobs.get(item.id)?.documentId ?? "";
+
 function follow(item, id) {
-  if (!id || !item.job.target.states) return;
-  item.job.id = id;
-  if (!following) following = setTimeout(askStates, FOLLOW_MS);
+  const job = jobs.get(item.id);
+  if (!id || !job?.target.states) return;
+  job.documentId = id;
+  following ||= setTimeout(askStates, FOLLOW_MS);
 }
 
 async function askStates() {
   following = 0;
-  const open = uploads.me.list.filter((item) => item.job.id);
+  const open = uploads.me.list.filter(documentOf);
   if (!open.length) return;
-  if (!document.hidden) {
-    const byAddress = Map.groupBy ? Map.groupBy(open, (item) => item.job.target.states) : new Map([[open[0].job.target.states, open]]);
-    for (const [address, items] of byAddress) {
-      const ids = items.slice(0, 100).map((item) => item.job.id);
-      const answer = await fetch(`${address}?ids=${ids.join(",")}`, { headers: { Accept: "application/json" } }).catch(() => null);
-      if (!answer?.ok) continue;
-      const states = await answer.json();
-      for (const item of items.filter((each) => ids.includes(each.job.id))) settle(item, states[item.job.id]);
-    }
+  for (const address of document.hidden ? [] : new Set(open.map((item) => jobs.get(item.id).target.states))) {
+    const items = open.filter((item) => jobs.get(item.id)?.target.states === address).slice(0, 100);
+    const answer = await fetch(`${address}?ids=${items.map(documentOf).join(",")}`, { headers: { Accept: "application/json" } }).catch(() => null);
+    if (!answer?.ok) continue;
+    const states = await answer.json();
+    for (const item of items) settle(item, states[documentOf(item)]);
   }
-  if (!following) following = setTimeout(askStates, FOLLOW_MS);
+  following ||= setTimeout(askStates, FOLLOW_MS);
 }
 
 function settle(item, now) {
-  if (!now) {
-    item.job.id = "";
-    return;
-  }
+  const job = jobs.get(item.id);
+  if (!job) return;
+  // A document that is gone (deleted meanwhile) has no more news.
+  if (!now || now.state) job.documentId = "";
+  if (!now) return;
   item.note = now.text;
   item.link ||= now.href;
-  if (!now.state) return;
-  item.job.id = "";
   if (now.state === "failed") Object.assign(item, { state: "failed", retryable: false });
 }
 
