@@ -84,6 +84,9 @@ PROXIES: int = _declare(
 SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cookies over HTTPS only; set it behind a TLS proxy.")
 DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
 BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")
+SEARCH_BACKEND: str = _declare(
+    "KB_SEARCH_BACKEND", "", _choice("", "sqlite", "postgres"), "Where the search index lives: sqlite or postgres; empty: as the database."
+)
 LOG_FORMAT: str = _declare("KB_LOG_FORMAT", "console", _choice("console", "json"), "console for people, json for log collectors.")
 LOG_LEVEL: str = _declare("KB_LOG_LEVEL", "INFO", str.upper, "Least severe level that is logged.")
 LANGUAGE: str = _declare(
@@ -115,6 +118,11 @@ THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one
 FETCH_ALLOW: list[str] = _declare(
     "KB_FETCH_ALLOW", "", _words, "Hosts or CIDR ranges that URL imports may reach although they are private."
 )
+
+
+def child_environment(**changes: str) -> dict[str, str]:
+    """This process's environment with some variables set anew, for a command that must see other settings."""
+    return {**os.environ, **changes}
 
 
 def secret_key() -> str:

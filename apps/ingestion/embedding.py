@@ -5,7 +5,6 @@ Vectors are kept by content, so an unchanged passage is never embedded twice, an
 
 from __future__ import annotations
 
-import sqlite3
 import time
 
 from django.db import transaction
@@ -19,6 +18,7 @@ from apps.ingestion.models import IngestionRun
 from apps.knowledge.models import Chunk, Document
 from apps.llm.plugins.protocol import Embedder
 from apps.llm.services import embedder
+from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import (
     INDEXED_TYPES,
     index_documents,
@@ -64,7 +64,7 @@ def embed_work(claim: Claim) -> None:
 def _index(document: Document) -> None:
     try:
         index_documents(document.space_id, [document.pk])
-    except (sqlite3.Error, OSError) as error:
+    except INDEX_FAILURES as error:
         raise TransientError(f"the index cannot be written: {error}", code="internal") from error
 
 

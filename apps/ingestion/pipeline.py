@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sqlite3
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,6 +30,7 @@ from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
 from apps.knowledge.models import Chunk, Document, ParseStatus
 from apps.knowledge.services import document_fetch_source
+from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import index_documents
 
 log = logging.getLogger(__name__)
@@ -199,7 +199,7 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
         default_storage.delete(old_key)
     try:
         index_documents(document.space_id, [document.pk])
-    except (sqlite3.Error, OSError):
+    except INDEX_FAILURES:
         log.exception("the words of document %s are not indexed yet; its next pass does it", document.pk)
 
 

@@ -16,12 +16,13 @@ from apps.common.policy import authorize
 from apps.ingestion.chunking.service import DEFAULTS as CHUNKING_DEFAULTS
 from apps.ingestion.chunking.service import preview
 from apps.ingestion.models import IngestionRun, Span
+from apps.ingestion.parsed import read_parsed
 from apps.ingestion.trace import NEEDS, STAGES
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
 
-__all__ = ["CHUNKING_DEFAULTS", "chunk_preview", "document_trace", "live_runs", "stall_verdicts"]
+__all__ = ["CHUNKING_DEFAULTS", "chunk_preview", "document_trace", "live_runs", "read_parsed", "stall_verdicts"]
 
 SILENCE = timedelta(minutes=20)  # contract knowledge 4.8
 ROOT = "knowledge_processing"

@@ -20,7 +20,7 @@ from apps.common.errors import InvalidInput, NotFound, RateLimited, Unavailable
 from apps.common.policy import authorize
 from apps.common.text import archive_name
 from apps.knowledge.models import Document, KnowledgeBase
-from apps.knowledge.selectors import as_uuid, clean_ids
+from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 ARCHIVE_LIMIT = 512 * 1024 * 1024
 ARCHIVES_AT_ONCE = 4

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import logging
+import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from django.conf import settings
+from django.db import connections
 from django.utils.translation import gettext_lazy as _
+from psycopg.conninfo import make_conninfo
 
 from apps.common.errors import Unavailable
-from apps.retrieval.plugins import sqlite_engine  # noqa: F401 - registers itself
+from apps.retrieval.plugins import postgres_engine, sqlite_engine  # noqa: F401 - they register themselves
 from apps.retrieval.plugins.protocol import IndexMissing, IndexOutdated, SearchBackend, backends
 
 log = logging.getLogger(__name__)
@@ -18,9 +24,30 @@ _lock = threading.Lock()
 _engine: SearchBackend | None = None
 
 
+def _options(folder: Path, schema: str = postgres_engine.SCHEMA) -> dict[str, str]:
+    if settings.SEARCH_BACKEND == "sqlite":
+        return {"path": str(folder / "search.sqlite3")}
+    database = connections["default"].settings_dict
+    named = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
+    parts = {key: str(database[name]) for key, name in named.items() if database.get(name)}
+    return {"dsn": make_conninfo(**database.get("OPTIONS", {}), **parts, application_name="kbportal-index"), "schema": schema}
+
+
 def bare_engine() -> SearchBackend:
     """The configured engine whatever state its store is in (for `rebuild_index`)."""
-    return backends.get(settings.SEARCH_BACKEND)({"path": str(settings.DATA_DIR / "index" / "search.sqlite3")})
+    return backends.get(settings.SEARCH_BACKEND)(_options(settings.DATA_DIR / "index"))
+
+
+@contextmanager
+def scratch_engine(folder: Path) -> Iterator[SearchBackend]:
+    """An engine of the configured kind over an empty store of its own, gone after the block; `folder` is a temporary one."""
+    made = backends.get(settings.SEARCH_BACKEND)(_options(folder, schema=f"kb_scratch_{secrets.token_hex(6)}"))
+    made.ensure()
+    try:
+        yield made
+    finally:
+        if isinstance(made, postgres_engine.PostgresBackend):
+            made.drop()
 
 
 def engine() -> SearchBackend:
@@ -48,6 +75,11 @@ def index_is_current() -> bool:
     except IndexOutdated:
         return False
     return True
+
+
+def engine_is_open() -> bool:
+    """Whether this process has used its engine."""
+    return _engine is not None
 
 
 def forget_engine() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 from collections.abc import Callable
 from functools import partial
 
@@ -14,6 +13,7 @@ from apps.common.scope import space_scope
 from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
 from apps.retrieval import services
 from apps.retrieval.engine import engine
+from apps.retrieval.plugins.protocol import INDEX_FAILURES
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ def _after_commit(space_id: int, change: Callable[[], None]) -> None:
         try:
             with space_scope(space_id, "index follows a change"):
                 change()
-        except (sqlite3.Error, OSError):
+        except INDEX_FAILURES:
             log.exception("the index could not follow a change in space %s; reconcile will repair it", space_id)
 
     transaction.on_commit(run, robust=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Sequence
@@ -208,7 +207,7 @@ def _run(request: Query, bases: list[KnowledgeBase], options: Options, results: 
         request = _with_vector(request, bases, options, results)
     try:
         hits = engine().search(request)
-    except sqlite3.Error as error:
+    except TransientError as error:
         log.exception("search failed")
         results.legs["text"] = {"status": "failed", "reason": type(error).__name__}
         return []

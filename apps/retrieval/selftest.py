@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from django.conf import settings
 
-from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, Query, backends
+from apps.retrieval.engine import scratch_engine
+from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, Query, SearchBackend
 
 PROBES = {
     "zh": ("设备每季度校准一次", "校准"),
@@ -18,9 +18,12 @@ SPACE = "self-test:4"
 
 
 def self_test(folder: Path) -> list[str]:
-    """What does not work, in a store of its own inside `folder`; empty when all is well. Costs a few milliseconds, loads no model."""
-    backend = backends.get(settings.SEARCH_BACKEND)({"path": str(folder / "self-test.sqlite3")})
-    backend.ensure()
+    """What does not work, in a store of its own (`folder` is a temporary one); empty when all is well. Costs little, loads no model."""
+    with scratch_engine(folder) as backend:
+        return _faults(backend)
+
+
+def _faults(backend: SearchBackend) -> list[str]:
     vectors = np.eye(len(PROBES), 4, dtype=np.float32)
     backend.put(
         IndexDocument(id=n, tenant_id=1, kb_id=1, rev=1, folder_id=0, vector_space=SPACE, chunks=(IndexChunk(n, text, vectors[n - 1]),))

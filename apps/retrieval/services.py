@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +21,7 @@ from apps.knowledge.services import document_indexed
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector
-from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
+from apps.retrieval.plugins.protocol import INDEX_FAILURES, IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +127,7 @@ def index_edited(space_id: int, document_id: int) -> None:
     failed = False
     try:
         index_documents(space_id, [document_id])
-    except (sqlite3.Error, OSError):
+    except INDEX_FAILURES:
         log.exception("the edited passages of document %s could not be indexed", document_id)
         failed = True
     document_indexed(actor=Actor.system(space_id, "index follows an edit"), document=document, rev=document.index_rev, failed=failed)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
-from kbportal import env
+from kbportal import databases, env
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -94,36 +94,10 @@ TEMPLATES = [
 ]
 
 
-def _database(url: str) -> dict[str, Any]:
-    if not url:
-        return {
-            "ENGINE": "django.db.backends.sqlite3",
-            "NAME": DATA_DIR / "kbportal.sqlite3",
-            "OPTIONS": {
-                "transaction_mode": "IMMEDIATE",  # writers queue at BEGIN instead of failing when a read turns into a write
-                "timeout": 30,
-                "init_command": (
-                    "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=30000;"
-                    "PRAGMA cache_size=-16384; PRAGMA mmap_size=134217728; PRAGMA temp_store=MEMORY;"
-                ),
-            },
-        }
-    parts = urlsplit(url)
-    if parts.scheme not in ("postgres", "postgresql"):
-        raise SystemExit("KB_DATABASE_URL must start with postgres://, or be empty for SQLite.")
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": parts.path.lstrip("/"),
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "HOST": parts.hostname or "",
-        "PORT": str(parts.port or ""),
-        "CONN_MAX_AGE": 60,
-        "CONN_HEALTH_CHECKS": True,
-    }
-
-
-DATABASES = {"default": _database(env.DATABASE_URL)}
+try:
+    DATABASES = {"default": databases.postgres(env.DATABASE_URL) if env.DATABASE_URL else databases.sqlite(DATA_DIR / "kbportal.sqlite3")}
+except ValueError as error:
+    raise SystemExit(f"KB_DATABASE_URL is not usable: {error}; leave it empty for SQLite.") from None
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People
@@ -294,7 +268,9 @@ EMBEDDING_ENDPOINT = {
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
-SEARCH_BACKEND = "sqlite"
+SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
+if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
+    raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
 UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

@@ -54,6 +54,15 @@ def test_one_event_is_one_json_line_even_with_a_traceback() -> None:
     assert "ValueError: boom password=[hidden]" in line["traceback"]
 
 
+def test_what_a_request_added_is_forgotten_after_it() -> None:
+    with context.of_request("r-2"):
+        context.actor_name.set("user:3")
+        context.space_id.set("7")
+        inside = json.loads(JsonFormatter("web").format(record("hello")))
+    assert (inside["request_id"], inside["user"], inside["space"]) == ("r-2", "user:3", "7")
+    assert {"request_id", "user", "space"} & set(json.loads(JsonFormatter("web").format(record("hello")))) == set()
+
+
 def test_a_console_line_is_readable() -> None:
     text = ConsoleFormatter("web").format(record("hello", request_id="abc", status=200))
     assert text[8:] == " web      INFO    kbportal.test: hello  [request_id=abc status=200]"

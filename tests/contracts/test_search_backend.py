@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +19,7 @@ import pytest
 
 from apps.common.errors import InvalidInput, TransientError, Unavailable
 from apps.retrieval.plugins import sqlite_engine  # noqa: F401 - registers the backend
+from apps.retrieval.plugins.postgres_engine import PostgresBackend
 from apps.retrieval.plugins.protocol import (
     IndexChunk,
     IndexDocument,
@@ -31,13 +33,28 @@ from apps.retrieval.plugins.protocol import (
 
 SPACE = "hand:4"
 ROOT = Path(__file__).resolve().parents[2]
-OPTIONS: dict[str, Callable[[Path], dict[str, str]]] = {"sqlite": lambda folder: {"path": str(folder / "search.sqlite3")}}
+ENGINES = ("sqlite", "postgres", "postgres-plain")
 
 
-@pytest.fixture(params=backends.names())
-def options(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Mapping[str, str]]:
-    """Name and options of each registered backend; a backend without options here fails, so that none goes untested."""
-    return request.param, OPTIONS[request.param](tmp_path)
+@pytest.fixture(params=ENGINES)
+def options(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Name and options of an empty store of each engine and mode."""
+    yield from store_options(request, tmp_path, request.param)
+
+
+def store_options(request: pytest.FixtureRequest, folder: Path, engine: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+    name, _, mode = engine.partition("-")
+    if name == "sqlite":
+        yield name, {"path": str(folder / "search.sqlite3")}
+        return
+    schema = f"kb_index_{secrets.token_hex(4)}"
+    options = {"dsn": request.getfixturevalue("index_database"), "schema": schema, "mode": mode or "auto"}
+    yield name, options
+    PostgresBackend(options["dsn"], schema=schema).drop()
+
+
+def test_no_engine_goes_untested() -> None:
+    assert {engine.partition("-")[0] for engine in ENGINES} == set(backends.names())
 
 
 @pytest.fixture
@@ -483,7 +500,7 @@ def test_scores_fall_and_ranks_count(backend: SearchBackend) -> None:
 
 READER = """
 import json, sys
-from apps.retrieval.plugins import sqlite_engine
+from apps.retrieval.plugins import postgres_engine, sqlite_engine
 from apps.retrieval.plugins.protocol import Query, backends
 name, options = json.loads(sys.argv[1])
 backend = backends.get(name)(options)
@@ -584,7 +601,7 @@ def test_threads_search_and_write_together(backend: SearchBackend) -> None:
 
 WRITER = """
 import json, sys
-from apps.retrieval.plugins import sqlite_engine
+from apps.retrieval.plugins import postgres_engine, sqlite_engine
 from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, backends
 name, options = json.loads(sys.argv[1])
 backend, key = backends.get(name)(options), int(sys.argv[2])
@@ -633,7 +650,8 @@ def test_an_index_of_another_version_says_so_and_can_be_built_again(
     backend: SearchBackend, options: tuple[str, Mapping[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     backend.put([doc(1, "pump")])
-    monkeypatch.setattr("apps.retrieval.plugins.sqlite_store.tokeniser_id", lambda: "another")
+    for module in ("sqlite_store", "postgres_store", "postgres_schema"):
+        monkeypatch.setattr(f"apps.retrieval.plugins.{module}.tokeniser_id", lambda: "another")
     later = backends.get(options[0])(options[1])
     for call in (later.ensure, lambda: ask(later, "pump"), lambda: later.put([doc(2, "x")]), later.stats):
         with pytest.raises(IndexOutdated, match="rebuild_index"):

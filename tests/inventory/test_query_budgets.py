@@ -18,13 +18,13 @@ from django.utils import timezone
 
 from apps.common.scope import space_scope
 from apps.ingestion.models import IngestionRun
-from apps.knowledge.models import BaseVisit, Document, DocumentTag, KnowledgeBase, Tag
+from apps.knowledge.models import BaseVisit, Chunk, Document, DocumentTag, KnowledgeBase, Tag
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
 from tests.support.route_samples import values_for
 from tests.support.routes import routes
-from tests.support.world import BASE_URL, World, make_base, make_user, unharmed
+from tests.support.world import BASE_URL, World, make_user, unharmed
 
 BUDGETS = Path(__file__).resolve().parent.parent / "budgets.json"
 Make = Callable[[World, int], None]
@@ -47,9 +47,16 @@ def more_invitations(world: World, number: int) -> None:
 
 
 def more_bases(world: World, number: int) -> None:
-    base = make_base(world.home, f"Base {number}")
-    base.save()
+    base = KnowledgeBase.objects.create(space=world.home, name=f"Base {number}")
     BaseVisit.objects.create(space=world.home, user=world.users["admin"], kb=base, visited_at=timezone.now())
+
+
+def more_passages(world: World, number: int) -> None:
+    document = Document.objects.get(uid=world.ids["home"]["document_id"])
+    place = {"chunk_index": number + 1, "start_at": number, "end_at": number + 1, "positions": [{"page": number + 1}]}
+    Chunk.objects.create(
+        space=world.home, kb=document.kb, document=document, content=f"passage {number}", content_hash=str(number), **place
+    )
 
 
 def more_documents(world: World, number: int) -> None:
@@ -64,6 +71,8 @@ def more_documents(world: World, number: int) -> None:
 
 #: "GET route" -> what makes one more row of it
 LISTS: dict[str, Make] = {
+    "GET document-reader": more_passages,
+    "GET quick-search": more_bases,
     "GET api:members": more_members,
     "GET api:invitations": more_invitations,
     "GET api:api-keys": more_keys,

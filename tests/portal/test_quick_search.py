@@ -41,7 +41,7 @@ def test_two_characters_find_names_and_contents(library: Library) -> None:
     by_name = library.add("校准记录.txt", "温度计的登记表")
     by_text = library.add("b.md", "# 传感器\n\n传感器应每季度校准一次。")
     html = palette(library, "校准")
-    documents, passages = html.split("Passages")
+    documents, passages = html.split('aria-label="Passages"')
     assert f'href="/s/{library.space.pk}/documents/{by_name.uid}/"' in documents and "<mark>校准</mark>记录.txt" in documents
     chunk = library.chunk_with(by_text, "校准")
     assert f"/documents/{by_text.uid}/?chunk={chunk.uid}&amp;q=%E6%A0%A1%E5%87%86#here" in passages
@@ -112,7 +112,7 @@ def test_off_and_deleted_passages_are_gone_at_once(library: Library) -> None:
     assert "chunk=" in palette(library, "heat")
     with space_scope(library.space.pk):
         documents_delete(actor=library.actor, base=library.base, documents=[other])
-    assert "chunk=" not in palette(library, "heat") and "b.txt" not in palette(library, "b.txt")
+    assert "chunk=" not in palette(library, "heat") and "Nothing found for “b.txt”." in palette(library, "b.txt")
 
 
 def test_the_query_and_the_contents_are_text(library: Library) -> None:

@@ -88,7 +88,9 @@ def test_a_long_text_opens_at_the_part_that_holds_the_passage(library: Library) 
 
 
 def test_pages_of_a_pdf_and_their_rectangles(library: Library) -> None:
-    document = library.add("report.pdf", pdf_of("Alpha page\nfirst code K-0001", "Beta page\nsecond code K-0002", "Gamma page\nthird code K-0003"))
+    document = library.add(
+        "report.pdf", pdf_of("Alpha page\nfirst code K-0001", "Beta page\nsecond code K-0002", "Gamma page\nthird code K-0003")
+    )
     assert_exact(library, document, view="text")
     chunk = library.chunk_with(document, "K-0002")
     html = deep_link(library, document, chunk)
@@ -162,7 +164,7 @@ def test_words_that_found_it_are_marked(library: Library) -> None:
     assert "".join(chosen_text(html, text).split()) == bare(text[chunk.start_at : chunk.end_at]), "marks leave the highlight whole"
 
 
-HOSTILE = '<script>alert(1)</script> <img src=x onerror=alert(1)> [x](javascript:alert(1)) "quoted\' {{ settings.SECRET_KEY }}'
+HOSTILE = "<script>alert(1)</script> <img src=x onerror=alert(1)> [x](javascript:alert(1)) \"quoted' {{ settings.SECRET_KEY }}"
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_document_that_is_not_read_yet_or_never_will_be(kit: Kit) -> None:
     broken = add(kit, "b.pdf", "%PDF-1.4 nothing")
     result = ask(kit, "heat", document=kit.reload(broken))
     assert codes(result) == ["not_indexed"] and result.causes[0].facts == {"state": "failed", "reason": "corrupt"}
-    stopped = kit.upload("c.txt", "heat")
+    stopped = kit.upload("c.txt", "heat of another day")
     with space_scope(kit.space.pk):
         document_cancel(actor=kit.actor, document=stopped)
     assert codes(ask(kit, "heat", document=kit.reload(stopped))) == ["not_indexed"]

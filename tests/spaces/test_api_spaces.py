@@ -352,9 +352,9 @@ def test_keys_never_manage_keys_and_expire(world: World) -> None:
     assert client.get("/api/v1/auth/me").json() == {"error": "Unauthorized: invalid API key"}
 
 
-def test_what_the_server_is(world: World) -> None:
+def test_what_the_server_is(world: World, settings: Any) -> None:
     info = world.client("key_without").get("/api/v1/system/info").json()["data"]
-    assert (info["version"], info["edition"], info["keyword_index_engine"]) == ("0.1.0", "standard", "sqlite")
+    assert (info["version"], info["edition"], info["keyword_index_engine"]) == ("0.1.0", "standard", settings.SEARCH_BACKEND)
     capabilities = world.client("member").get("/api/v1/system/capabilities").json()["data"]["capabilities"]
     assert capabilities["web_search"]["supported"] is False
 

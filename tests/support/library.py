@@ -51,9 +51,7 @@ class Library(Kit):
 
     def write(self, title: str, content: str) -> Document:
         with space_scope(self.space.pk):
-            document = document_write(
-                actor=self.actor, base=self.base, title=title, content=content, status="publish", arrival=Arrival()
-            )
+            document = document_write(actor=self.actor, base=self.base, title=title, content=content, status="publish", arrival=Arrival())
         work_all("parse")
         return self.reload(document)
 

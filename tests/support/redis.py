@@ -61,6 +61,8 @@ class RedisProcess:
             str(self.port),
             "--dir",
             str(self.folder),
+            "--databases",
+            "1024",
             "--save",
             "",
             "--appendonly",

@@ -49,20 +49,6 @@ BODIES: dict[str, Make] = {
     "POST invitations-page": lambda world: {"by": "link", "role": "member"},
     "POST keys-page": lambda world: {"name": "bot", "access": "full"},
     "POST profile": lambda world: {"username": "Somebody"},
-    "POST base-create": lambda world: {"name": "Another"},
-    "POST base-delete": lambda world: {"confirm": "Handbook"},
-    "POST base-settings": lambda world: {"name": "Renamed", "words": "on", "strategy": "auto"},
-    "POST base-chunk-preview": lambda world: {"strategy": "auto", "sample": "A sentence."},
-    "POST document-import": lambda world: {"url": "https://93.184.215.14/guide"},
-    "POST document-new": lambda world: {"title": "Note", "content": "Text", "status": "draft"},
-    "POST folder-rename": lambda world: {"source": "old", "target": "new"},
-    "POST base-tags": lambda world: {"name": "urgent"},
-    "POST bulk-delete": lambda world: {"ids": [str(world.ids["home"]["document_id"])]},
-    "POST bulk-reparse": lambda world: {"ids": [str(world.ids["home"]["document_id"])]},
-    "POST bulk-folder": lambda world: {"ids": [str(world.ids["home"]["document_id"])], "folder": "guides"},
-    "POST bulk-tags": lambda world: {"ids": [str(world.ids["home"]["document_id"])]},
-    "POST document-rename": lambda world: {"title": "Guide"},
-    "POST document-edit": lambda world: {"title": "Guide", "content": "Text"},
     "POST appearance": lambda world: {"language": "en", "theme": "dark"},
 }
 
@@ -108,6 +94,9 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page document-rename": lambda ids: {"title": "Renamed"},
     "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},
+    "POST page passage-edit": lambda ids: {"content": "The pump is replaced every year.", "revision": 0},
+    "POST page passage-revert": lambda ids: {"revision": 0},
+    "POST page passage-state": lambda ids: {"enabled": "0", "revision": 0},
 }
 
 

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import json
 import os
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
 
 from tests.support.redis import free_port
 from tests.support.waiting import pid_alive, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 START_TIMEOUT_S = 60.0
+
+
+_taken = itertools.count(1)
+
+
+def _own_servers(broker_url: str) -> dict[str, str]:
+    """In the server shape (`scripts/with_servers.py`): a database and a broker of the stack's own on the servers of the test run."""
+    database = os.environ.get("KB_DATABASE_URL", "")
+    if not database:
+        return {}
+    name = f"stack_{os.getpid()}_{next(_taken)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}"')
+    servers = {"KB_DATABASE_URL": urlsplit(database)._replace(path=f"/{name}").geturl()}
+    if not broker_url and os.environ.get("KB_BROKER_URL"):
+        servers["KB_BROKER_URL"] = urlsplit(os.environ["KB_BROKER_URL"])._replace(path=f"/{next(_taken)}").geturl()
+    return servers
 
 
 class LiveStack:
@@ -27,7 +48,7 @@ class LiveStack:
         self.data_dir = data_dir
         self.broker_url = broker_url
         self.only = only
-        self.extra_env = env or {}
+        self.extra_env = {**_own_servers(broker_url), **(env or {})}
         self.port = free_port()
         self.log_path = data_dir.parent / f"{data_dir.name}.log"
         self._process: subprocess.Popen[bytes] | None = None

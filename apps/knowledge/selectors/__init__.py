@@ -1,3 +1,4 @@
+from apps.knowledge.downloads import document_original, original_name
 from apps.knowledge.intake import EXTENSIONS, space_warning
 from apps.knowledge.selectors.bases import (
     BaseCounts,
@@ -37,6 +38,8 @@ from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 __all__ = [
     "EXTENSIONS",
+    "document_original",
+    "original_name",
     "space_warning",
     "BaseCounts",
     "BaseRow",

@@ -19,8 +19,7 @@ from apps.portal.document_rows import ICONS, type_of
 from apps.portal.finding.test_page import passage_href
 from apps.portal.reader.passages import pieces_of, tidy
 from apps.portal.reader.places import place_text
-from apps.retrieval.explain import highlights, snippet
-from apps.retrieval.search import Options, Passage, Scope, search
+from apps.retrieval.selectors import Options, Passage, Scope, highlights, search, snippet
 
 PALETTE_DOCUMENTS = 5
 PALETTE_PASSAGES = 8

@@ -21,9 +21,8 @@ from apps.knowledge.selectors import as_uuid, chunk_get, document_get, document_
 from apps.knowledge.selectors.documents import DocumentFilters
 from apps.portal.reader.passages import tidy
 from apps.portal.reader.places import place_text
-from apps.retrieval.search import Options, Passage, Results, Scope
-from apps.retrieval.search import search as run_search
-from apps.retrieval.whynot import Cause, WhyNot, why_not
+from apps.retrieval.selectors import Cause, Options, Passage, Results, Scope, WhyNot, why_not
+from apps.retrieval.selectors import search as run_search
 
 Mode = Literal["hybrid", "text", "vector"]
 MODES: tuple[tuple[Mode, Any], ...] = (

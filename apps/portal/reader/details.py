@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.common.actor import Actor
-from apps.knowledge.downloads import original_name
 from apps.knowledge.models import Document
+from apps.knowledge.selectors import original_name
 
 CHANNELS = {"web": gettext_lazy("Portal"), "api": gettext_lazy("API")}
 HIDDEN_METADATA = frozenset({"content", "process_overrides", "original_name", "version", "status"})

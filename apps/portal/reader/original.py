@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 
 from apps.common.actor import Actor
 from apps.common.markdown import MAX_CHARS, render
-from apps.knowledge.downloads import document_original
 from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors import document_original
 from apps.knowledge.selectors.passages import passage_spans
 from apps.portal import links
 from apps.portal.reader.drawing import Marker, draw_part
 from apps.portal.reader.passages import Asked, reader_address
 from apps.portal.reader.source import Part, Source, part_label
-from apps.retrieval.explain import highlights
+from apps.retrieval.selectors import highlights
 
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 NUMBERED = frozenset("txt log csv tsv json yaml yml ini toml conf properties xml srt vtt tex rst".split())

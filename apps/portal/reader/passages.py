@@ -17,7 +17,7 @@ from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors.passages import State, passage_counts, passage_list, passage_rank
 from apps.portal.reader.places import place_text
 from apps.portal.reader.source import Source
-from apps.retrieval.explain import highlights
+from apps.retrieval.selectors import highlights
 
 PER_PAGE = 50
 STATES: tuple[State, ...] = ("", "on", "off", "edited")

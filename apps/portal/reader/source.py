@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from apps.ingestion.parsed import read_parsed
+from apps.ingestion.selectors import read_parsed
 from apps.knowledge.models import Document
 
 PART_CHARS = 8_000

@@ -16,7 +16,7 @@ from apps.knowledge.selectors import base_get, document_get, document_list, fold
 from apps.knowledge.selectors.documents import DocumentFilters
 from apps.portal.base_frame import base_frame
 from apps.portal.finding.test_page import TestQuery, answer_context, legs_of, whynot_context
-from apps.retrieval.search import Results, search
+from apps.retrieval.selectors import Results, search
 
 TARGETS = 20
 

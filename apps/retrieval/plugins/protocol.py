@@ -14,6 +14,7 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.common.errors import TransientError, Unavailable
 from apps.common.registry import Registry
 
 Vector = NDArray[np.float32]
@@ -194,6 +195,9 @@ class IndexOutdated(Exception):
 class IndexMissing(IndexOutdated):
     """There is no store yet: `ensure` makes an empty one, `manage.py rebuild_index` a full one."""
 
+
+INDEX_FAILURES = (TransientError, Unavailable, IndexOutdated, OSError)
+"""What an engine raises when it cannot do its work now: the rows are safe, and `reconcile` brings the index back in step."""
 
 BackendFactory = Callable[[Mapping[str, str]], SearchBackend]
 """From options (for `sqlite`: `path`) to a backend. Raises: InvalidInput naming the option that is missing or wrong."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,21 +14,16 @@ from typing import Any
 import numpy as np
 
 from apps.common.errors import InvalidInput
-from apps.retrieval.fusion import FULL_EVIDENCE, coverage, fuse
 from apps.retrieval.plugins import sqlite_writes as writes
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
+from apps.retrieval.plugins.ranking import MAX_CANDIDATES, SQL_INT, Sequences, candidates, exact_hits, ranked
 from apps.retrieval.plugins.sqlite_store import CONTENTLESS, SCHEMA_VERSION, Database, Generations
 from apps.retrieval.plugins.sqlite_vectors import best_rows
+from apps.retrieval.plugins.writing import Flags, checked_vectors
 from apps.retrieval.tokens import QueryTokens, query_tokens, tokeniser_id
 
 PUSHDOWN_KBS = 32  # up to this many bases go into MATCH as tokens; more are faster as a filter on the chunk rows
 FETCH_DOCUMENTS = 128
-EVIDENCE_HITS = 3  # passages whose words are counted to tell how much of the question the text leg understood
-MAX_CANDIDATES = 1000
-MAX_CODES = 8
-FEW_PASSAGES = 10
-COMMON_SHARE = 0.25
-SQL_INT = range(-(2**63), 2**63)
 
 
 class SqliteBackend:
@@ -89,14 +84,14 @@ class SqliteBackend:
         tag_ids: Sequence[int] | None = None,
         kb_id: int | None = None,
     ) -> None:
-        flags = writes.Flags(enabled=enabled, folder_id=folder_id, tag_ids=tag_ids, kb_id=kb_id)
+        flags = Flags(enabled=enabled, folder_id=folder_id, tag_ids=tag_ids, kb_id=kb_id)
         self._store.write(lambda connection: writes.set_flags(connection, tenant_id, doc_ids, flags))
 
     def set_chunk_enabled(self, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:
         self._store.write(lambda connection: writes.set_chunk_enabled(connection, tenant_id, chunk_ids, enabled))
 
     def set_vectors(self, tenant_id: int, doc_id: int, rev: int, vector_space: str, vectors: Mapping[int, Vector]) -> bool:
-        made = writes.checked_vectors(vectors)
+        made = checked_vectors(vectors)
         return self._store.write(lambda connection: writes.set_vectors(connection, tenant_id, doc_id, rev, vector_space, made))
 
     # -- what is there ----------------------------------------------------------------------------------------------------------
@@ -136,41 +131,30 @@ class SqliteBackend:
 
     # -- reads ------------------------------------------------------------------------------------------------------------------
 
-    def text_leg(self, query: Query) -> list[LegHit]:
+    @contextmanager
+    def _lookups(self, query: Query) -> Iterator[_Lookups]:
         with self._store.connection() as connection:
-            return _text_leg(connection, query, _Scope.of(connection, query), query_tokens(query.text))
+            yield _Lookups(connection, query, _Scope.of(connection, query), query_tokens(query.text))
+
+    def text_leg(self, query: Query) -> list[LegHit]:
+        with self._lookups(query) as lookups:
+            return lookups.text()
 
     def vector_leg(self, query: Query) -> list[LegHit]:
-        with self._store.connection() as connection:
-            return _vector_leg(connection, query, _Scope.of(connection, query))
+        with self._lookups(query) as lookups:
+            return lookups.vector()
 
     def exact_leg(self, query: Query) -> list[ExactHit]:
-        with self._store.connection() as connection:
-            return _exact_leg(connection, query, _Scope.of(connection, query), query_tokens(query.text))
+        with self._lookups(query) as lookups:
+            return exact_hits(query, lookups.tokens, lookups)
 
     def matched_terms(self, query: Query, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        with self._store.connection() as connection:
-            return _matched_terms(connection, _Scope.of(connection, query), query_tokens(query.text), chunk_ids)
+        with self._lookups(query) as lookups:
+            return lookups.matched(chunk_ids)
 
     def search(self, query: Query) -> list[Hit]:
-        tokens = query_tokens(query.text)
-        text: list[LegHit] = []
-        vector: list[LegHit] = []
-        exact: list[ExactHit] = []
-        known = 1.0
-        with self._store.connection() as connection:
-            scope = _Scope.of(connection, query)
-            if query.mode != "vector":
-                text = _text_leg(connection, query, scope, tokens)
-            if query.mode != "text":
-                vector = _vector_leg(connection, query, scope)
-            if text:  # what stands there word for word was found by its words
-                exact = _exact_leg(connection, query, scope, tokens, [hit.chunk_id for hit in (*text, *vector)])
-            if text and vector:
-                best = [hit.chunk_id for hit in text[:EVIDENCE_HITS]]
-                enough = math.ceil(FULL_EVIDENCE * len(tokens.tokens))
-                known = coverage(tokens.tokens, _matched_terms(connection, scope, tokens, best, enough))
-        return fuse(text, vector, exact=exact, weights=query.weights, method=query.fusion, known=known)[: max(query.k, 0)]
+        with self._lookups(query) as lookups:
+            return ranked(query, lookups.tokens, lookups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,108 +203,77 @@ def _quoted(tokens: Sequence[str]) -> str:
     return '"' + " ".join(tokens).replace('"', '""') + '"'
 
 
-def _find(connection: Connection, query: Query, scope: _Scope, words: str, *, among: Sequence[int] = ()) -> list[tuple[int, int, float]]:
-    """(chunk id, document id, BM25 with the sign of FTS5: the lower the better) of the best passages for an FTS5 expression.
+@dataclass(frozen=True, slots=True)
+class _Lookups:
+    """See `ranking.Lookups`."""
 
-    With `among`, of those passages only, all of them.
-    """
-    documents = f"AND {scope.documents.format(id='c.doc')}" if scope.documents else ""
-    documents += f" AND fts.rowid IN ({','.join('?' * len(among))})" if among else ""
-    sql = f"""
-        SELECT c.id, c.doc, bm25(fts, 0.0, 1.0) AS score FROM fts CROSS JOIN chunk c ON c.id = fts.rowid
-        WHERE fts MATCH ? AND c.enabled = 1 AND c.tenant = ? AND c.kb IN (SELECT value FROM json_each(?)) {documents}
-        ORDER BY score, c.id LIMIT ?"""  # noqa: S608
-    match = f"{scope.kb_match}{{body}} : ({words})"
-    limit = len(among) or _candidates(query)
-    return connection.execute(sql, (match, scope.tenant, scope.kbs, *scope.values, *among, limit)).fetchall()
+    connection: Connection
+    query: Query
+    scope: _Scope
+    tokens: QueryTokens
 
+    def _find(self, words: str, among: Sequence[int] = ()) -> list[tuple[int, int, float]]:
+        """(chunk id, document id, BM25 with the sign of FTS5: the lower the better) of the best passages for an FTS5 expression."""
+        if self.scope.empty:
+            return []
+        documents = f"AND {self.scope.documents.format(id='c.doc')}" if self.scope.documents else ""
+        documents += f" AND fts.rowid IN ({','.join('?' * len(among))})" if among else ""
+        sql = f"""
+            SELECT c.id, c.doc, bm25(fts, 0.0, 1.0) AS score FROM fts CROSS JOIN chunk c ON c.id = fts.rowid
+            WHERE fts MATCH ? AND c.enabled = 1 AND c.tenant = ? AND c.kb IN (SELECT value FROM json_each(?)) {documents}
+            ORDER BY score, c.id LIMIT ?"""  # noqa: S608
+        match = f"{self.scope.kb_match}{{body}} : ({words})"
+        limit = len(among) or candidates(self.query)
+        values = (match, self.scope.tenant, self.scope.kbs, *self.scope.values, *among, limit)
+        return self.connection.execute(sql, values).fetchall()
 
-def _candidates(query: Query) -> int:
-    return min(max(query.candidates, query.k, 1), MAX_CANDIDATES)
+    def text(self) -> list[LegHit]:
+        if not self.tokens:
+            return []
+        words = " OR ".join(_quoted([token]) for token in self.tokens.tokens) or f"{_quoted([self.tokens.prefix])} *"
+        return [LegHit(chunk, doc, -score, rank) for rank, (chunk, doc, score) in enumerate(self._find(words), 1)]
 
+    def vector(self) -> list[LegHit]:
+        query, scope = self.query, self.scope
+        if scope.empty or query.vector is None or not np.isfinite(query.vector).all():
+            return []
+        space = self.connection.execute("SELECT id, dimension FROM space WHERE name = ?", (query.vector_space,)).fetchone()
+        if space is None or np.shape(query.vector) != (space[1],):
+            return []
+        documents = f"AND {scope.documents.format(id='id')}" if scope.documents else ""
+        sql = f"""
+            SELECT id, ids, live, scale, emb FROM doc
+            WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ? AND +space = ? AND enabled = 1 {documents}"""  # noqa: S608
+        cursor = self.connection.execute(sql, (scope.kbs, scope.tenant, space[0], *scope.values))
+        rows = best_rows(iter(lambda: cursor.fetchmany(FETCH_DOCUMENTS), []), query.vector, candidates(query))
+        return [LegHit(chunk, doc, score, rank) for rank, (chunk, doc, score) in enumerate(rows, 1)]
 
-def _text_leg(connection: Connection, query: Query, scope: _Scope, tokens: QueryTokens) -> list[LegHit]:
-    if scope.empty or not tokens:
-        return []
-    words = " OR ".join(_quoted([token]) for token in tokens.tokens) or f"{_quoted([tokens.prefix])} *"
-    rows = _find(connection, query, scope, words)
-    return [LegHit(chunk, doc, -score, rank) for rank, (chunk, doc, score) in enumerate(rows, 1)]
+    def holding(self, sequences: Sequences, among: Sequence[int] = ()) -> list[tuple[int, int]]:
+        words = " OR ".join(_quoted(sequence) for sequence in sequences)
+        return [(chunk, doc) for chunk, doc, _ in self._find(words, among)]
 
+    def share_holding(self, sequence: Sequence[str]) -> float:
+        within = f"{self.scope.kb_match}{{body}} : {_quoted(sequence)}"
+        holding = self.connection.execute("SELECT count(*) FROM fts WHERE fts MATCH ?", (within,)).fetchone()[0]
+        sql = "SELECT coalesce(sum(n), 0) FROM doc WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ?"
+        return holding / max(self.connection.execute(sql, (self.scope.kbs, self.scope.tenant)).fetchone()[0], 1)
 
-def _exact_leg(connection: Connection, query: Query, scope: _Scope, tokens: QueryTokens, listed: Sequence[int] = ()) -> list[ExactHit]:
-    """Passages with the codes or the wording of the question; `listed` are looked at even when there are too many to list."""
-    if scope.empty:
-        return []
-    found: list[tuple[int, list[tuple[int, int, float]]]] = []
-    if tokens.phrase:
-        found.append((1, _holding(connection, query, scope, _quoted(tokens.phrase), listed)))
-    for code in tokens.codes[:MAX_CODES]:
-        whole = _holding(connection, query, scope, _quoted(code.whole), listed)
-        if not tokens.only_codes and _is_common(connection, scope, code.whole, len(whole)):
-            continue
-        found.append((4, whole))
-        loose = [_quoted(sequence) for sequence in (code.parts, (code.joined,)) if any(sequence)]
-        if loose:
-            found.append((2, _holding(connection, query, scope, " OR ".join(loose), listed)))
-    grades: dict[int, int] = {}
-    owners: dict[int, int] = {}
-    for grade, rows in found:
-        for chunk, doc, _ in rows:
-            grades[chunk] = grades.get(chunk, 0) + grade
-            owners[chunk] = doc
-    return [ExactHit(chunk, owners[chunk], grades[chunk]) for chunk in sorted(grades, key=lambda chunk: (-grades[chunk], chunk))]
-
-
-def _holding(connection: Connection, query: Query, scope: _Scope, words: str, listed: Sequence[int]) -> list[tuple[int, int, float]]:
-    rows = _find(connection, query, scope, words)
-    if len(rows) < _candidates(query) or not listed:
-        return rows
-    return list({row[0]: row for row in (*rows, *_find(connection, query, scope, words, among=listed))}.values())
-
-
-def _is_common(connection: Connection, scope: _Scope, sequence: Sequence[str], seen: int) -> bool:
-    """Whether so many passages hold a code that it is the subject of the bases and singles nothing out (COVID-19 in a COVID-19 FAQ)."""
-    if seen <= FEW_PASSAGES:
-        return False
-    within = f"{scope.kb_match}{{body}} : {_quoted(sequence)}"
-    holding = connection.execute("SELECT count(*) FROM fts WHERE fts MATCH ?", (within,)).fetchone()[0]
-    sql = "SELECT coalesce(sum(n), 0) FROM doc WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ?"
-    return holding > COMMON_SHARE * connection.execute(sql, (scope.kbs, scope.tenant)).fetchone()[0]
-
-
-def _vector_leg(connection: Connection, query: Query, scope: _Scope) -> list[LegHit]:
-    if scope.empty or query.vector is None or not np.isfinite(query.vector).all():
-        return []
-    space = connection.execute("SELECT id, dimension FROM space WHERE name = ?", (query.vector_space,)).fetchone()
-    if space is None or np.shape(query.vector) != (space[1],):
-        return []
-    documents = f"AND {scope.documents.format(id='id')}" if scope.documents else ""
-    sql = f"""
-        SELECT id, ids, live, scale, emb FROM doc
-        WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ? AND +space = ? AND enabled = 1 {documents}"""  # noqa: S608
-    cursor = connection.execute(sql, (scope.kbs, scope.tenant, space[0], *scope.values))
-    rows = best_rows(iter(lambda: cursor.fetchmany(FETCH_DOCUMENTS), []), query.vector, _candidates(query))
-    return [LegHit(chunk, doc, score, rank) for rank, (chunk, doc, score) in enumerate(rows, 1)]
-
-
-def _matched_terms(
-    connection: Connection, scope: _Scope, tokens: QueryTokens, chunk_ids: Sequence[int], enough: int = MAX_CANDIDATES
-) -> dict[int, frozenset[str]]:
-    """Which tokens each passage holds; ends as soon as one is known to hold `enough`."""
-    if scope.empty:
-        return {}
-    sql = "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?)) AND tenant = ? AND kb IN (SELECT value FROM json_each(?))"
-    named = json.dumps([i for i in chunk_ids if i in SQL_INT])
-    seen = [row[0] for row in connection.execute(sql, (named, scope.tenant, scope.kbs))]
-    held: dict[int, set[str]] = {chunk: set() for chunk in seen}
-    sql = f"SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN ({','.join('?' * len(seen))})"  # noqa: S608
-    words = [(token, _quoted([token])) for token in tokens.tokens] or [(tokens.prefix, f"{_quoted([tokens.prefix])} *")]
-    for token, expression in words if seen and tokens else ():
-        for (chunk,) in connection.execute(sql, (f"{{body}} : {expression}", *seen)):
-            held[chunk].add(token)
-        if any(len(terms) >= enough for terms in held.values()):
-            break
-    return {chunk: frozenset(terms) for chunk, terms in held.items()}
+    def matched(self, chunk_ids: Sequence[int], enough: int = MAX_CANDIDATES) -> dict[int, frozenset[str]]:
+        scope, tokens = self.scope, self.tokens
+        if scope.empty:
+            return {}
+        sql = "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?)) AND tenant = ? AND kb IN (SELECT value FROM json_each(?))"
+        named = json.dumps([i for i in chunk_ids if i in SQL_INT])
+        seen = [row[0] for row in self.connection.execute(sql, (named, scope.tenant, scope.kbs))]
+        held: dict[int, set[str]] = {chunk: set() for chunk in seen}
+        sql = f"SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN ({','.join('?' * len(seen))})"  # noqa: S608
+        words = [(token, _quoted([token])) for token in tokens.tokens] or [(tokens.prefix, f"{_quoted([tokens.prefix])} *")]
+        for token, expression in words if seen and tokens else ():
+            for (chunk,) in self.connection.execute(sql, (f"{{body}} : {expression}", *seen)):
+                held[chunk].add(token)
+            if any(len(terms) >= enough for terms in held.values()):
+                break
+        return {chunk: frozenset(terms) for chunk, terms in held.items()}
 
 
 def open_sqlite(options: Mapping[str, str]) -> SqliteBackend:

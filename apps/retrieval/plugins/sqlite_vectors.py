@@ -31,6 +31,18 @@ def quantise(vectors: Sequence[Vector | None], dimension: int) -> tuple[bytes, b
     return scales.tobytes(), values.tobytes()
 
 
+def merged(vectors: Sequence[Vector | None], dimension: int, held: tuple[bytes, bytes] | None) -> tuple[bytes, bytes, int]:
+    """(scales, values, how many vectors there are) of what `quantise` gave before (`held`, same rows) with `vectors` put over it."""
+    new_scales, new_values = quantise(vectors, dimension)
+    scales = np.frombuffer(new_scales, dtype=np.float32).copy()
+    values = np.frombuffer(new_values, dtype=np.int8).reshape(len(scales), dimension).copy()
+    if held is not None:
+        kept = scales == 0
+        scales[kept] = np.frombuffer(held[0], dtype=np.float32)[kept]
+        values[kept] = np.frombuffer(held[1], dtype=np.int8).reshape(len(scales), dimension)[kept]
+    return scales.tobytes(), values.tobytes(), int((scales > 0).sum())
+
+
 def best_rows(batches: Iterable[list[tuple[int, bytes, bytes, bytes, bytes]]], vector: Vector, count: int) -> list[tuple[int, int, float]]:
     """(chunk id, document id, cosine) of the `count` best, best first, ties by chunk id.
 

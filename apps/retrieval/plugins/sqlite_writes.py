@@ -9,14 +9,10 @@ from sqlite3 import Connection
 
 import numpy as np
 
-from apps.common.errors import InvalidInput
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
-from apps.retrieval.plugins.sqlite_vectors import quantise
+from apps.retrieval.plugins.sqlite_vectors import merged, quantise
+from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
-
-BATCH_DOCUMENTS = 50
-BATCH_CHUNKS = 1000
-DELETE_AT_ONCE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +28,6 @@ class Prepared:
     values: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
-    enabled: bool | None = None
-    folder_id: int | None = None
-    tag_ids: Sequence[int] | None = None
-    kb_id: int | None = None
-
-
 def kb_token(tenant_id: int, kb_id: int) -> str:
     """The word that ties a passage to its space and base; a base id of another space cannot match it."""
     return f"k{tenant_id}_{kb_id}"
@@ -47,39 +35,17 @@ def kb_token(tenant_id: int, kb_id: int) -> str:
 
 def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
     """Prepared documents in groups that make one short transaction each."""
-    batch: list[Prepared] = []
-    chunks = 0
-    for document in documents:
-        batch.append(_prepare(document))
-        chunks += len(document.chunks)
-        if len(batch) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS:
-            yield batch
-            batch, chunks = [], 0
-    if batch:
-        yield batch
-
-
-def checked_vectors(vectors: Mapping[int, Vector]) -> dict[int, Vector]:
-    """The same as float32 arrays of one size. Raises: InvalidInput for another shape, mixed sizes, or values that are not finite."""
-    made = {key: np.asarray(value, dtype=np.float32) for key, value in vectors.items()}
-    if any(v.ndim != 1 or not len(v) for v in made.values()) or len({v.shape for v in made.values()}) > 1:
-        raise InvalidInput("vectors of one document must be one-dimensional and of one size", field="vectors", code="vector_shape")
-    if not all(np.isfinite(v).all() for v in made.values()):
-        raise InvalidInput("a vector holds a value that is not finite", field="vectors", code="vector_not_finite")
-    return made
+    return ([_prepare(document) for document in group] for group in grouped(documents))
 
 
 def _prepare(document: IndexDocument) -> Prepared:
-    made = checked_vectors({at: c.vector for at, c in enumerate(document.chunks) if c.vector is not None})
-    if made and not document.vector_space:
-        raise InvalidInput("vectors need the name of their space", field="vector_space", code="vector_shape")
-    dimension = len(next(iter(made.values()))) if made else 0
-    scales, values = quantise([made.get(at) for at in range(len(document.chunks))], dimension)
+    made, dimension = vectors_of(document)
+    scales, values = quantise(made, dimension)
     return Prepared(
         document=document,
         bodies=[" ".join(document_tokens(chunk.text)) for chunk in document.chunks],
         dimension=dimension,
-        vectors=len(made),
+        vectors=sum(vector is not None for vector in made),
         live=bytes(chunk.enabled for chunk in document.chunks),
         scales=scales,
         values=values,
@@ -93,7 +59,7 @@ def put(connection: Connection, batch: Sequence[Prepared]) -> None:
         held = connection.execute("SELECT tenant, rev FROM doc WHERE id = ?", (document.id,)).fetchone()
         if held is not None:
             if held[0] != document.tenant_id:
-                raise InvalidInput("the document belongs to another space", field="id", code="foreign_document")
+                raise foreign_document()
             if held[1] > document.rev:
                 continue
             _remove(connection, [document.id])
@@ -140,7 +106,7 @@ def _space_id(connection: Connection, name: str, dimension: int) -> int:
         cursor = connection.execute("INSERT INTO space (name, dimension) VALUES (?, ?)", (name, dimension))
         return int(cursor.lastrowid or 0)
     if row[1] != dimension:
-        raise InvalidInput(f"vectors of {name} have {row[1]} values, these have {dimension}", field="vectors", code="vector_shape")
+        raise wrong_dimension(name, row[1], dimension)
     return int(row[0])
 
 
@@ -233,16 +199,10 @@ def set_vectors(connection: Connection, tenant_id: int, doc_id: int, rev: int, v
         return True
     dimension = len(next(iter(vectors.values())))
     space = _space_id(connection, vector_space, dimension)
-    ids = np.frombuffer(row[1], dtype=np.int64)
-    new_scales, new_values = quantise([vectors.get(key) for key in ids.tolist()], dimension)
-    scales = np.frombuffer(new_scales, dtype=np.float32).copy()
-    values = np.frombuffer(new_values, dtype=np.int8).reshape(len(ids), dimension).copy()
-    if row[0] == space:
-        kept = scales == 0
-        scales[kept] = np.frombuffer(row[2], dtype=np.float32)[kept]
-        values[kept] = np.frombuffer(row[3], dtype=np.int8).reshape(len(ids), dimension)[kept]
+    ids = np.frombuffer(row[1], dtype=np.int64).tolist()
+    scales, values, count = merged([vectors.get(key) for key in ids], dimension, row[2:] if row[0] == space else None)
     connection.execute(
         "UPDATE doc SET space = ?, vectors = ?, scale = ?, emb = ? WHERE id = ?",
-        (space, int((scales > 0).sum()), scales.tobytes(), values.tobytes(), doc_id),
+        (space, count, scales, values, doc_id),
     )
     return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
+from django.conf import settings
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -13,13 +14,6 @@ from apps.accounts.models import User
 from apps.common.api.views import PageQuery
 from apps.spaces.models import ApiKey, Invitation, Membership, Space
 from apps.spaces.selectors import STORAGE_QUOTA_BYTES, role_word, storage_used
-
-ENGINES = {
-    "engines": [
-        {"retriever_type": "keywords", "retriever_engine_type": "sqlite"},
-        {"retriever_type": "vector", "retriever_engine_type": "sqlite"},
-    ]
-}
 
 
 class OptionalAbsent(serializers.Serializer[Any]):
@@ -121,7 +115,7 @@ class TenantOut(serializers.Serializer[Space]):
         return "inactive" if space.deleted_at else "active"
 
     def get_retriever_engines(self, space: Space) -> dict[str, Any]:
-        return ENGINES
+        return {"engines": [{"retriever_type": kind, "retriever_engine_type": settings.SEARCH_BACKEND} for kind in ("keywords", "vector")]}
 
     def get_business(self, space: Space) -> str:
         return ""

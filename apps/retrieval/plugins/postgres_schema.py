@@ -1,0 +1,131 @@
+"""The tables of a PostgreSQL index: what they are called, how they are made, what must be there for them."""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+
+import psycopg
+from psycopg import Connection
+
+from apps.retrieval.plugins.protocol import IndexOutdated
+from apps.retrieval.tokens import tokeniser_id
+
+log = logging.getLogger(__name__)
+
+SCHEMA_VERSION = 1
+LEAST_PGVECTOR = (0, 8)  # iterative scans
+HNSW_DIMENSIONS = 4000
+VECTOR, PLAIN = "vector", "plain"
+
+GENERATIONS = """
+CREATE TABLE IF NOT EXISTS {schema}.generation (
+    id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, state TEXT NOT NULL CHECK (state IN ('current', 'building', 'dropped')),
+    version INTEGER NOT NULL, tokeniser TEXT NOT NULL, mode TEXT NOT NULL CHECK (mode IN ('vector', 'plain')),
+    average REAL NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS generation_state ON {schema}.generation (state) WHERE state <> 'dropped';
+"""
+TABLES = """
+CREATE TABLE {doc} (
+    id BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, space INTEGER NOT NULL, rev BIGINT NOT NULL,
+    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, n INTEGER NOT NULL, vectors INTEGER NOT NULL
+);
+CREATE INDEX ON {doc} (kb);
+CREATE INDEX ON {doc} (tenant);
+CREATE TABLE {space} (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
+CREATE TABLE {text} (
+    chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, folder BIGINT NOT NULL,
+    tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL {sparse}
+) WITH (toast_tuple_target = 128, fillfactor = 90);
+ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000;
+CREATE INDEX ON {text} USING gin (tsv) WITH (gin_pending_list_limit = 512);
+CREATE INDEX ON {text} (doc);
+"""
+SPARSE = "ALTER TABLE {text} ALTER sv SET STORAGE PLAIN"
+BLOBS = """
+CREATE TABLE {blob} (doc BIGINT PRIMARY KEY, ids BYTEA NOT NULL, live BYTEA NOT NULL, scale BYTEA NOT NULL, emb BYTEA NOT NULL);
+ALTER TABLE {blob} ALTER ids SET STORAGE EXTERNAL, ALTER live SET STORAGE EXTERNAL, ALTER scale SET STORAGE EXTERNAL,
+    ALTER emb SET STORAGE EXTERNAL;
+"""
+_VECTORS = """
+CREATE TABLE {vec} (
+    chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, space INTEGER NOT NULL,
+    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, emb HALFVEC({dimension}) NOT NULL
+) WITH (fillfactor = 90);
+ALTER TABLE {vec} ALTER emb SET STORAGE PLAIN;
+CREATE INDEX ON {vec} (kb);
+CREATE INDEX ON {vec} (doc);
+"""
+_HNSW = "CREATE INDEX IF NOT EXISTS {name} ON {vec} USING hnsw (emb halfvec_ip_ops) WITH (m = 16, ef_construction = 64)"
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """One set of tables. `average`: tokens of a usual passage, which BM25 measures lengths by; it is written into the word vectors."""
+
+    schema: str
+    id: int
+    version: int
+    tokeniser: str
+    mode: str
+    average: float
+
+    def table(self, name: str) -> str:
+        return f"{self.schema}.{name}_{self.id}"
+
+    def vectors(self, dimension: int) -> str:
+        return f"{self.schema}.vec_{self.id}_{dimension}"
+
+    def require_current_version(self) -> Generation:
+        held, wanted = (self.version, self.tokeniser), (SCHEMA_VERSION, tokeniser_id())
+        if held != wanted:
+            raise IndexOutdated(f"the search index was written as {held}, this version needs {wanted}; run manage.py rebuild_index")
+        return self
+
+
+def has_pgvector(connection: Connection) -> bool:
+    """Whether pgvector 0.8 or later is there or could be made to be."""
+    version = "SELECT extversion FROM pg_extension WHERE extname = 'vector'"
+    row = connection.execute(version).fetchone()
+    if row is None:
+        try:
+            with connection.transaction():
+                connection.execute("CREATE EXTENSION vector")
+        except psycopg.Error as error:
+            log.info("pgvector is not to be had (%s); searching without it", str(error).splitlines()[0])
+            return False
+        row = connection.execute(version).fetchone()
+    return row is not None and tuple(int(part) for part in re.findall(r"\d+", row[0])[:2]) >= LEAST_PGVECTOR
+
+
+def tables(connection: Connection, schema: str, key: int) -> list[str]:
+    rows = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = %s", (schema,)).fetchall()
+    return sorted(name for (name,) in rows if re.fullmatch(rf"(doc|space|text|blob)_{key}|vec_{key}_\d+", name))
+
+
+def tables_of(connection: Connection, generation: Generation) -> list[str]:
+    """The names of the generation's tables, without their schema."""
+    return tables(connection, generation.schema, generation.id)
+
+
+def make_vector_table(connection: Connection, generation: Generation, dimension: int) -> None:
+    """The table for vectors of this size, if it is missing. A generation that is being built gets its HNSW graphs at the end."""
+    name = generation.vectors(dimension)
+    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
+    if row and row[0]:
+        return
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (name,))
+    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
+    if row and row[0]:
+        return
+    connection.execute(_VECTORS.format(vec=name, dimension=dimension))
+    state = connection.execute(f"SELECT state FROM {generation.schema}.generation WHERE id = %s", (generation.id,)).fetchone()  # noqa: S608
+    if state and state[0] == "current":
+        make_hnsw(connection, generation, dimension)
+
+
+def make_hnsw(connection: Connection, generation: Generation, dimension: int) -> None:
+    if dimension <= HNSW_DIMENSIONS:
+        connection.execute(_HNSW.format(name=f"vec_{generation.id}_{dimension}_hnsw", vec=generation.vectors(dimension)))

@@ -1,0 +1,173 @@
+"""What only the PostgreSQL engine has to get right; what every engine promises is in tests/contracts/test_search_backend.py."""
+
+from __future__ import annotations
+
+import secrets
+import subprocess
+import sys
+import threading
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psycopg
+import pytest
+
+from apps.common.errors import InvalidInput, TransientError, Unavailable
+from apps.retrieval.plugins import postgres_reads
+from apps.retrieval.plugins.postgres_engine import PostgresBackend, open_postgres
+from apps.retrieval.plugins.postgres_terms import lexeme, quoted, sparse_question
+from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, IndexMissing, Query
+from tests.support.postgres import PostgresProcess
+from tests.support.waiting import pid_alive, until
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def backend(index_database: str) -> Iterator[PostgresBackend]:
+    made = PostgresBackend(index_database, schema=f"kb_index_{secrets.token_hex(4)}")
+    made.ensure()
+    yield made
+    made.drop()
+
+
+def doc(key: int, *texts: str, vectors: np.ndarray | None = None, **fields: int) -> IndexDocument:
+    chunks = tuple(IndexChunk(key * 10 + n, text, None if vectors is None else vectors[n]) for n, text in enumerate(texts))
+    values = {"tenant_id": 1, "kb_id": 1, "rev": 1, "folder_id": 0, **fields}
+    return IndexDocument(key, chunks=chunks, vector_space="" if vectors is None else f"hand:{vectors.shape[1]}", **values)  # type: ignore[arg-type]
+
+
+def found(backend: PostgresBackend, text: str) -> list[int]:
+    return [hit.doc_id for hit in backend.search(Query(1, (1,), text, mode="text"))]
+
+
+def test_pgvector_is_used_where_it_can_be_had(backend: PostgresBackend) -> None:
+    assert backend.stats().details["mode"] == "vector"
+
+
+def test_a_user_who_may_not_create_extensions_searches_without_pgvector(postgres_server: PostgresProcess) -> None:
+    url = postgres_server.create_database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE bound LOGIN; CREATE SCHEMA kb_index AUTHORIZATION bound")
+    backend = PostgresBackend(url.replace("postgres@", "bound@"))
+    backend.ensure()
+    backend.put([doc(1, "水泵 pump", vectors=np.eye(1, 4, dtype=np.float32))])
+    assert backend.stats().details["mode"] == "plain"
+    assert found(backend, "水泵") == [1]
+    with pytest.raises(Unavailable) as denied:
+        PostgresBackend(url.replace("postgres@", "bound@"), schema="another").ensure()
+    assert denied.value.code == "index_denied" and "permission denied" in str(denied.value)
+
+
+def test_a_server_that_went_away_is_told_and_found_again(postgres_server: PostgresProcess) -> None:
+    server = PostgresProcess(postgres_server.folder / "another")
+    with server:
+        backend = PostgresBackend(server.create_database())
+        backend.ensure()
+        backend.put([doc(1, "pump")])
+        server.stop()
+        for _ in range(2):
+            with pytest.raises(TransientError) as failed:
+                found(backend, "pump")
+            assert failed.value.code == "index_busy"
+        server.start()
+        assert found(backend, "pump") == [1]
+
+
+def test_the_servers_of_the_tests_end_with_their_parent() -> None:
+    program = (
+        "from tests.support.postgres import running_postgres\n"
+        "with running_postgres() as server:\n    print(server.pid, flush=True)\n    input()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    pid = int(process.stdout.readline())
+    assert pid_alive(pid)
+    process.kill()
+    process.wait(10)
+    until(lambda: not pid_alive(pid), "PostgreSQL to end")
+
+
+def test_many_vectors_in_scope_are_searched_by_graph(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    random = np.random.default_rng(3)
+    made = random.normal(size=(600, 16)).astype(np.float32)
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    backend.put([doc(key, "", vectors=made[key : key + 1], kb_id=1 + key % 2) for key in range(600)])
+    monkeypatch.setattr(postgres_reads, "EXACT_VECTORS", 100)
+    recalled = 0
+    for at in range(10):
+        question = made[at * 2] + 0.1 * random.normal(size=16).astype(np.float32)
+        hits = backend.vector_leg(Query(1, (1,), vector=question, vector_space="hand:16", candidates=20))
+        best = np.argsort(-(made[::2] @ question))[:20] * 2
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True) and len(hits) == 20
+        recalled += len({hit.doc_id for hit in hits} & set(best.tolist()))
+    assert recalled >= 190
+    hits = backend.vector_leg(Query(1, (1,), vector=made[0], vector_space="hand:16", candidates=500))
+    assert len(hits) == 300  # more than the graph gives: all are compared after all
+
+
+def test_very_long_words_and_passages(backend: PostgresBackend) -> None:
+    long = "x" * 5000 + "1"
+    backend.put([doc(1, f"before {long} after", "quote ' back\\slash o'clock"), doc(2, " ".join(f"word{n}" for n in range(200_000)))])
+    hits = backend.search(Query(1, (1,), long, mode="text"))
+    assert (hits[0].doc_id, hits[0].exact) == (1, True)
+    assert not backend.search(Query(1, (1,), long[:-1] + "2", mode="text"))[0].exact
+    assert found(backend, "o'clock") == [1]
+    assert found(backend, "word17") == [2]
+    assert long in backend.matched_terms(Query(1, (1,), f"{long} other"), [10])[10]
+
+
+def test_statistics_replace_counting_in_large_tables(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend.put([doc(key, f"pump number{key}" if key % 10 else f"valve pump number{key}") for key in range(1, 301)])
+    counted = backend.text_leg(Query(1, (1,), "valve number17"))
+    backend.optimise()
+    monkeypatch.setattr("apps.retrieval.plugins.postgres_terms.SMALL_TABLE", 100)
+    estimated = backend.text_leg(Query(1, (1,), "valve number17"))
+    assert counted[0].doc_id == estimated[0].doc_id == 17
+    assert [hit.score for hit in counted[1:5]] == pytest.approx([hit.score for hit in estimated[1:5]], rel=0.05)
+
+
+def test_a_text_cannot_pretend_to_belong_to_a_base(backend: PostgresBackend) -> None:
+    backend.put([doc(1, "kb 1:2 kb:1:2 pump"), doc(2, "pump", kb_id=2)])
+    assert [hit.doc_id for hit in backend.search(Query(1, (2,), "pump kb:1:2", mode="text"))] == [2]
+
+
+def test_two_processes_may_make_the_index_at_once(index_database: str) -> None:
+    schema = f"kb_index_{secrets.token_hex(4)}"
+    failures: list[BaseException] = []
+
+    def make() -> None:
+        try:
+            backend = PostgresBackend(index_database, schema=schema)
+            backend.ensure()
+            backend.put([doc(threading.get_ident() % 10_000_000, "pump", vectors=np.eye(1, 8, dtype=np.float32))])
+        except BaseException as error:  # noqa: BLE001 - whatever a thread meets must reach the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=make) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    backend = PostgresBackend(index_database, schema=schema)
+    assert failures == []
+    assert (backend.stats().documents, backend.stats().vectors, backend.check()) == (6, 6, [])
+    backend.drop()
+    with pytest.raises(IndexMissing):
+        backend.stats()
+
+
+@pytest.mark.parametrize(("options", "field"), [({}, "dsn"), ({"dsn": "postgres://x/y", "mode": "fast"}, "mode")])
+def test_missing_and_unknown_options_are_named(options: dict[str, str], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        open_postgres(options)
+    assert refused.value.field == field
+
+
+def test_words_in_the_forms_postgres_takes() -> None:
+    assert quoted("a'b\\c") == "'a''b\\\\c'"
+    assert lexeme("short") == "short" and lexeme("税" * 85) == "税" * 85
+    assert len(lexeme("税" * 86).encode()) < 255 and lexeme("税" * 86) != lexeme("税" * 87)
+    assert sparse_question({"pump": 1.5}) == "{" + f"{zlib.crc32(b'pump') % 2**20 + 1}:1.5" + "}/1048576"
