@@ -9,7 +9,10 @@ from urllib.parse import unquote
 
 import pytest
 from django.core.management import get_commands
+from django.utils import translation
 
+from apps.ingestion.plugins.sniff import ACCEPTED
+from apps.knowledge.reasons import REASONS
 from kbportal import env
 from tests.inventory.source import ROOT
 
@@ -18,11 +21,14 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 #: variables of the make targets and of the test run, not of the portal
 OUTSIDE = {"KB_VENV", "KB_SHARED", "KB_CHROMIUM", "KB_TEST_DATA_DIR"}
 LARGEST_PICTURE = 250 * 1024
+REASON_LOCKED = "The file is protected by a password"
+#: extensions of which the guide gives the name of the format instead
+SPELLED_OUT = {"txt", "md", "jpg"}
 
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 VARIABLE = re.compile(r"\bKB_[A-Z0-9_]+\b")
-TARGET = re.compile(r"(?:^|[`\s&])make ((?:[a-z][a-z0-9-]*\s?)+)")
+TARGET = re.compile(r"^(?:[A-Z_]+=\S+ )*make((?: [a-z][a-z0-9-]*)+)", re.M)
 COMMAND = re.compile(r"manage\.py (?!\w+/)([a-z_]+)")
 
 
@@ -57,6 +63,10 @@ def code_of(name: str) -> str:
     return "\n".join([*FENCE.findall(text), *inline])
 
 
+def targets_named(name: str) -> set[str]:
+    return {word for words in TARGET.findall(code_of(name)) for word in words.split()}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_link_leads_somewhere(name: str) -> None:
     missing = [written for written, path, _anchor in links(name) if not path.exists()]
@@ -72,8 +82,7 @@ def test_every_variable_exists(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_make_target_exists(name: str) -> None:
-    named = {word for words in TARGET.findall(code_of(name)) for word in words.split()}
-    assert sorted(named - make_targets()) == []
+    assert sorted(targets_named(name) - make_targets()) == []
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -82,7 +91,7 @@ def test_every_command_exists(name: str) -> None:
 
 
 def test_the_patterns_find_what_they_look_for() -> None:
-    assert {"run", "test"} <= {word for words in TARGET.findall(code_of("README.md")) for word in words.split()}
+    assert {"run", "test", "lint"} <= targets_named("CONTRIBUTING.md")
     assert {"rebuild_index", "reconcile"} <= set(COMMAND.findall(code_of("docs/operations.md")))
     assert "KB_DATA_DIR" in VARIABLE.findall(text_of("README.md"))
     assert any(path.suffix == ".png" for _written, path, _anchor in links("README.md"))
@@ -102,3 +111,18 @@ def test_the_table_of_settings_is_the_one_the_code_declares() -> None:
     shown = re.search(r"<!-- settings -->\n(.*?)\n<!-- end of settings -->", text_of("docs/operations.md"), re.S)
     assert shown is not None
     assert shown[1].strip() == wanted, wanted
+
+
+@pytest.mark.parametrize(("name", "language"), [("docs/user-guide.en.md", "en"), ("docs/user-guide.zh.md", "zh-hans")])
+def test_the_guide_explains_every_reason_in_the_words_of_the_pages(name: str, language: str) -> None:
+    with translation.override(language):
+        wanted = [f"| {reason.title} | {reason.next} |" for reason in REASONS.values()]
+        if language != "en" and str(REASONS["locked"].title) == REASON_LOCKED:
+            pytest.skip("the translations are not compiled; run make messages")
+    assert [row for row in wanted if row not in text_of(name)] == []
+
+
+def test_the_guide_names_every_file_type() -> None:
+    for name in ("docs/user-guide.en.md", "docs/user-guide.zh.md"):
+        words = set(re.findall(r"[a-z]+", text_of(name).lower()))
+        assert [kind.extension for kind in ACCEPTED if kind.extension not in words | SPELLED_OUT] == []
