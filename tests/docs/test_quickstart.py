@@ -62,4 +62,4 @@ def test_every_command_answers_what_the_page_shows(live_stack: Callable[..., Liv
 
 def test_both_languages_tell_the_same_story() -> None:
     english, chinese = (story(page) for page in PAGES)
-    assert [(commands.replace("robin.quickstart@", "robin.kuaisu@"), shown) for commands, shown in english] == chinese
+    assert [tuple(text.replace("Robin", "Lin").replace("robin", "lin") for text in block) for block in english] == chinese
