@@ -9,6 +9,7 @@ The command finds them in KB_DATABASE_URL and KB_BROKER_URL. Needs the package e
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ def main(argv: list[str]) -> int:
     if not argv:
         sys.stderr.write(f"{__doc__}\n")
         return 2
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # unwinds, so that the command and the servers end too
     try:
         with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder, running_postgres() as postgres, RedisProcess(Path(folder)) as redis:
             servers = {"KB_DATABASE_URL": postgres.create_database("kbportal"), "KB_BROKER_URL": redis.url}

@@ -15,7 +15,7 @@ from psycopg import Connection
 from apps.common.errors import InvalidInput
 from apps.retrieval.plugins import postgres_writes as writes
 from apps.retrieval.plugins.postgres_reads import Lookups, Scope
-from apps.retrieval.plugins.postgres_schema import PLAIN, SCHEMA_VERSION, Generation, make_hnsw, tables_of
+from apps.retrieval.plugins.postgres_schema import PLAIN, SCHEMA_VERSION, Generation, make_hnsw, make_word_index, tables_of
 from apps.retrieval.plugins.postgres_store import Store
 from apps.retrieval.plugins.postgres_terms import Frequencies
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
@@ -59,12 +59,13 @@ class PostgresBackend:
         self._store.swap(new._building, prepare=new.optimise)
 
     def optimise(self) -> None:
-        """Make the vector graphs that are missing and refresh statistics: worth it after a bulk load."""
+        """Make the indexes that are missing and refresh statistics: worth it after a bulk load."""
         with self._store.connection() as connection:
             generation = self._building or self._store.generations(connection)["current"]
             names = tables_of(connection, generation)
             with connection.transaction():
                 connection.execute("SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '256MB'")
+                make_word_index(connection, generation)
                 for name in names:
                     if name.startswith("vec_"):
                         make_hnsw(connection, generation, int(name.rpartition("_")[2]))
@@ -112,8 +113,9 @@ class PostgresBackend:
 
     def set_vectors(self, tenant_id: int, doc_id: int, rev: int, vector_space: str, vectors: Mapping[int, Vector]) -> bool:
         made = checked_vectors(vectors)
-        arguments = {"tenant_id": tenant_id, "doc_id": doc_id, "rev": rev, "vector_space": vector_space, "vectors": made}
-        return self._write(partial(writes.set_vectors, **arguments))
+        return self._write(
+            partial(writes.set_vectors, tenant_id=tenant_id, doc_id=doc_id, rev=rev, vector_space=vector_space, vectors=made)
+        )
 
     # -- what is there ----------------------------------------------------------------------------------------------------------
 

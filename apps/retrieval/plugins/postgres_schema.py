@@ -40,9 +40,9 @@ CREATE TABLE {text} (
     tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL {sparse}
 ) WITH (toast_tuple_target = 128, fillfactor = 90);
 ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000;
-CREATE INDEX ON {text} USING gin (tsv) WITH (gin_pending_list_limit = 512);
 CREATE INDEX ON {text} (doc);
 """
+_WORDS = "CREATE INDEX IF NOT EXISTS {name} ON {text} USING gin (tsv) WITH (gin_pending_list_limit = 512)"
 SPARSE = "ALTER TABLE {text} ALTER sv SET STORAGE PLAIN"
 BLOBS = """
 CREATE TABLE {blob} (doc BIGINT PRIMARY KEY, ids BYTEA NOT NULL, live BYTEA NOT NULL, scale BYTEA NOT NULL, emb BYTEA NOT NULL);
@@ -124,6 +124,11 @@ def make_vector_table(connection: Connection, generation: Generation, dimension:
     state = connection.execute(f"SELECT state FROM {generation.schema}.generation WHERE id = %s", (generation.id,)).fetchone()  # noqa: S608
     if state and state[0] == "current":
         make_hnsw(connection, generation, dimension)
+
+
+def make_word_index(connection: Connection, generation: Generation) -> None:
+    """The index over words. A generation that is being built gets it at the end: made at once it takes a fraction of the time."""
+    connection.execute(_WORDS.format(name=f"text_{generation.id}_words", text=generation.table("text")))
 
 
 def make_hnsw(connection: Connection, generation: Generation, dimension: int) -> None:

@@ -31,6 +31,7 @@ from apps.retrieval.plugins.postgres_schema import (
     VECTOR,
     Generation,
     has_pgvector,
+    make_word_index,
     tables,
 )
 from apps.retrieval.plugins.postgres_terms import AVERAGE_LENGTH, SLOTS
@@ -278,6 +279,8 @@ class Store:
         sparse = f", sv SPARSEVEC({SLOTS}) NOT NULL" if mode == VECTOR else ""
         connection.execute(TABLES.format(sparse=sparse, **names))
         connection.execute((SPARSE if mode == VECTOR else BLOBS).format(**names))
+        if state == "current":
+            make_word_index(connection, made)
         return made
 
     def _average(self, connection: Connection) -> float:
