@@ -25,9 +25,6 @@ ACROSS = {
     "apps/ingestion/reconcile.py -> apps.knowledge": "compares the file store's keys with the rows",
     "apps/ingestion/startup.py -> apps.retrieval.engine": "asks whether the index was written by this version",
     "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
-    "apps/portal/reader/details.py -> apps.knowledge.downloads": "the name a file came under, which need not be the one shown",
-    "apps/portal/reader/original.py -> apps.knowledge.downloads": "the Markdown of an original, shown formatted",
-    "apps/portal/reader/source.py -> apps.ingestion.parsed": "the parsed text that passages point into",
 }
 # module of fixed words -> whose they are; anybody above may show them
 WORDS = {
