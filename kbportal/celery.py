@@ -4,7 +4,9 @@ import os
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu.transport import TRANSPORT_ALIASES
 
+TRANSPORT_ALIASES["folder"] = "apps.common.jobs.folder_transport:Transport"
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbportal.settings")
 
 app = Celery("kbportal")

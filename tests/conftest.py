@@ -82,6 +82,16 @@ def index_database(postgres_server: PostgresProcess) -> str:
     return postgres_server.create_database("kb_indexes")
 
 
+@pytest.fixture(scope="module")
+def shared_stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveStack]:
+    """One portal for all tests of a module; they leave it running, and make bases of their own in it."""
+    stack = LiveStack(tmp_path_factory.mktemp("shared") / "data")
+    try:
+        yield stack.start()
+    finally:
+        stack.stop()
+
+
 @pytest.fixture
 def live_stack(tmp_path: Path) -> Iterator[Callable[..., LiveStack]]:
     """Starts portals: `stack = live_stack(broker_url=..., only=..., env={...})`; all of them are stopped after the test."""

@@ -12,7 +12,10 @@ from typing import Any
 from apps.common import context
 
 HIDDEN = "[hidden]"
-CHATTY = ("kombu", "amqp", "asyncio", "urllib3", "httpx2", "httpcore2", "openai", "PIL", "pdfminer", "RapidOCR", "trafilatura")
+CHATTY = (
+    *("kombu", "amqp", "asyncio", "urllib3", "httpx2", "httpcore2", "openai", "PIL", "pdfminer", "RapidOCR", "trafilatura"),
+    *("celery.worker.strategy", "celery.app.trace"),  # a line per bell says nothing: the runs say what was worked
+)
 CONTEXT = {"request_id": context.request_id, "user": context.actor_name, "space": context.space_id, "run": context.run_id}
 
 _STANDARD = frozenset(logging.LogRecord("", 0, "", 0, "", None, None).__dict__) | {

@@ -228,7 +228,7 @@ SPECTACULAR_SETTINGS = {
 
 # Background work
 BROKER_FOLDER = DATA_DIR / "broker"
-CELERY_BROKER_URL = env.BROKER_URL or "filesystem://localhost"
+CELERY_BROKER_URL = env.BROKER_URL or "folder://localhost"
 CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, Any] = (
     {"visibility_timeout": 3600}
     if env.BROKER_URL

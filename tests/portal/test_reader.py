@@ -8,13 +8,14 @@ import uuid
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from apps.common.scope import space_scope
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors import chunk_get
 from apps.knowledge.services import chunk_update, documents_delete
 from apps.portal.reader.passages import tidy
-from apps.portal.reader.places import place_text
+from apps.portal.reader.places import place_text as place_text_here
 from apps.portal.reader.source import make_source
 from tests.support.kit import work_all
 from tests.support.library import Library, Runs, bare, chosen_text, pdf_of, slides_of, workbook_of
@@ -45,6 +46,11 @@ if x < 1: print("hi")
 ```
 """
 LONG = "\n\n".join(f"## 第{n}节\n\n" + f"第{n}节的内容，编号 N-{n:04d}。" * 40 for n in range(1, 61))
+
+
+def place_text(positions: Any) -> str:
+    with translation.override("en"):
+        return place_text_here(positions)
 
 
 def deep_link(library: Library, document: Document, chunk: Chunk, **query: Any) -> str:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
+from kombu.exceptions import ChannelError
 from kombu.exceptions import OperationalError as BrokerError
 
 from apps.common.jobs.models import LIVE, Run, RunState
@@ -31,7 +32,7 @@ def ring(kind_name: str) -> None:
     kind = job_kinds.get(kind_name)
     try:
         drain.apply_async(args=[kind_name], queue=kind.queue, retry=False)
-    except (BrokerError, OSError) as error:
+    except (BrokerError, ChannelError, OSError) as error:
         log.warning("the broker did not take a bell for %s: %s", kind_name, error)
 
 

@@ -69,12 +69,14 @@ def drain(kind_name: str) -> int:
 def work(claim: Claim) -> None:
     """Do one claimed row and see that it ends truthfully, whatever happens."""
     token = context.run_id.set(f"{claim.kind.name}:{claim.run.pk}")
+    started = time.monotonic()
     heartbeats.add(claim)
     try:
         with space_scope(claim.run.space_id, f"run {claim.run.pk}"):
             _work(claim)
     finally:
         heartbeats.drop(claim)
+        log.info("%s run %s worked for %.1f s", claim.kind.name, claim.run.pk, time.monotonic() - started)
         context.run_id.reset(token)
 
 

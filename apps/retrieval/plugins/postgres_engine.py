@@ -113,8 +113,9 @@ class PostgresBackend:
 
     def set_vectors(self, tenant_id: int, doc_id: int, rev: int, vector_space: str, vectors: Mapping[int, Vector]) -> bool:
         made = checked_vectors(vectors)
-        arguments = {"tenant_id": tenant_id, "doc_id": doc_id, "rev": rev, "vector_space": vector_space, "vectors": made}
-        return self._write(partial(writes.set_vectors, **arguments))
+        return self._write(
+            partial(writes.set_vectors, tenant_id=tenant_id, doc_id=doc_id, rev=rev, vector_space=vector_space, vectors=made)
+        )
 
     # -- what is there ----------------------------------------------------------------------------------------------------------
 

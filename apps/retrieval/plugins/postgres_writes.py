@@ -286,7 +286,7 @@ def set_vectors(
             sql = f"DELETE FROM {table} WHERE doc = %s AND (space <> %s OR chunk = ANY(%s::bigint[]))"  # noqa: S608
             connection.execute(sql, (doc_id, space, list(vectors)))
         table = generation.table("text")
-        enabled = dict(connection.execute(f"SELECT chunk, enabled FROM {table} WHERE doc = %s", (doc_id,)).fetchall())  # noqa: S608
+        enabled: dict[int, bool] = dict(connection.execute(f"SELECT chunk, enabled FROM {table} WHERE doc = %s", (doc_id,)).fetchall())  # noqa: S608
         given = {key: vector for key, vector in vectors.items() if key in enabled}
         rows = _vector_rows((tenant_id, row[1], doc_id, space, row[2], row[3]), given, enabled)
         _copy_vectors(connection, generation, dimension, rows)
