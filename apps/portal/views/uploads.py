@@ -137,7 +137,8 @@ class DocumentNewView(WrittenPage):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         form = WrittenForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._page(base, form, status=422)
         values = form.cleaned_data
         if not values["title"].strip():
             form.add_error("title", _("Give the document a title."))
