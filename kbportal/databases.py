@@ -23,8 +23,11 @@ def sqlite(path: Path) -> dict[str, Any]:
     }
 
 
-def postgres(url: str) -> dict[str, Any]:
+def postgres(url: str, *, pooled: int = 0) -> dict[str, Any]:
     """`postgres://user:password@host:5432/name?sslmode=require`; what follows `?` goes to libpq as it is.
+
+    `pooled`: connections one process may hold. Without a pool each thread has its own, and under ASGI every request is a new thread:
+    120 requests left 42 connections behind.
 
     Raises: ValueError saying what is wrong with the URL.
     """
@@ -40,7 +43,6 @@ def postgres(url: str) -> dict[str, Any]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": unquote(parts.hostname or ""),
         "PORT": str(parts.port or ""),
-        "OPTIONS": dict(parse_qsl(parts.query)),
-        "CONN_MAX_AGE": 60,
+        "OPTIONS": {**dict(parse_qsl(parts.query)), **({"pool": {"min_size": 1, "max_size": pooled}} if pooled else {})},
         "CONN_HEALTH_CHECKS": True,
     }

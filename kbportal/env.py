@@ -83,6 +83,7 @@ PROXIES: int = _declare(
 )
 SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cookies over HTTPS only; set it behind a TLS proxy.")
 DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
+DATABASE_CONNECTIONS: int = _declare("KB_DATABASE_CONNECTIONS", "20", int, "PostgreSQL connections one process may hold at a time.")
 BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")
 SEARCH_BACKEND: str = _declare(
     "KB_SEARCH_BACKEND", "", _choice("", "sqlite", "postgres"), "Where the search index lives: sqlite or postgres; empty: as the database."

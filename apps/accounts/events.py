@@ -12,3 +12,4 @@ class UserRegistered:
 
     user_id: uuid.UUID
     username: str
+    language: str = ""  # the one the person signed up in, when it is known

@@ -55,7 +55,7 @@ def user_register(
         user.is_staff = user.is_superuser = True
         user.save(update_fields=["is_staff", "is_superuser", "updated_at"])
     EmailAddress.objects.create(user=user, email=email, primary=True, verified=False)
-    publish(UserRegistered(user_id=user.pk, username=user.username))
+    publish(UserRegistered(user_id=user.pk, username=user.username, language=language))
     return user
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from apps.common.actor import Actor
-from apps.ingestion.plugins.sniff import sniff
+from apps.ingestion.plugins.sniff import EXTENSIONS, sniff
 from apps.ingestion.selectors import stall_verdicts
 from apps.knowledge.intake import Inspection, StallState, register_inspector, register_stall_probe, unsupported
 from apps.knowledge.models import Document
@@ -24,5 +24,5 @@ def probe(actor: Actor, documents: Sequence[Document]) -> Mapping[int, StallStat
     return stall_verdicts(actor=actor, documents=documents)
 
 
-register_inspector(inspect)
+register_inspector(inspect, EXTENSIONS)
 register_stall_probe(probe)

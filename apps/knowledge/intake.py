@@ -6,7 +6,7 @@ Higher contexts register what only they know: ingestion its sniffer (what is thi
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -58,13 +58,20 @@ def by_extension(path: Path, file_name: str) -> Inspection:
 
 
 _inspector: Inspector = by_extension
+_extensions: frozenset[str] = EXTENSIONS
 _stall_probe: StallProbe | None = None
 
 
-def register_inspector(inspector: Inspector) -> None:
-    """From now on `inspector(path, file_name)` decides whether a file may come in."""
-    global _inspector
+def register_inspector(inspector: Inspector, extensions: Iterable[str]) -> None:
+    """From now on `inspector(path, file_name)` decides whether a file may come in; `extensions` are what it knows by name."""
+    global _inspector, _extensions
     _inspector = inspector
+    _extensions = frozenset(extensions)
+
+
+def accepted_extensions() -> frozenset[str]:
+    """Extensions of what can be read, for choosers and for addresses whose content is not there yet; the content decides in the end."""
+    return _extensions
 
 
 def register_stall_probe(probe: StallProbe) -> None:

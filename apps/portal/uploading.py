@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from apps.knowledge.models import KnowledgeBase
-from apps.knowledge.selectors import EXTENSIONS, space_warning
+from apps.knowledge.selectors import accepted_extensions, space_warning
 from apps.portal import links
 
 
@@ -22,7 +22,7 @@ def upload_target(base: KnowledgeBase) -> dict[str, Any]:
         "upload_link": links.reader_url(base.space_id, "00000000-0000-0000-0000-000000000000").replace(
             "00000000-0000-0000-0000-000000000000", "{id}"
         ),
-        "upload_accept": " ".join(sorted(EXTENSIONS)),
+        "upload_accept": " ".join(sorted(accepted_extensions())),
         "upload_max_bytes": settings.MAX_FILE_SIZE,
         "upload_hint": _("PDF, Word, Excel, PowerPoint, HTML, EPUB, Markdown, CSV, text, pictures; up to %(limit)d MB each.")
         % {"limit": limit},

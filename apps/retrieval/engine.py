@@ -30,7 +30,8 @@ def _options(folder: Path, schema: str = postgres_engine.SCHEMA) -> dict[str, st
     database = connections["default"].settings_dict
     named = {"host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD", "dbname": "NAME"}
     parts = {key: str(database[name]) for key, name in named.items() if database.get(name)}
-    return {"dsn": make_conninfo(**database.get("OPTIONS", {}), **parts, application_name="kbportal-index"), "schema": schema}
+    options = {key: value for key, value in database.get("OPTIONS", {}).items() if isinstance(value, str)}  # those of libpq
+    return {"dsn": make_conninfo(**options, **parts, application_name="kbportal-index"), "schema": schema}
 
 
 def bare_engine() -> SearchBackend:

@@ -55,6 +55,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "apps.common.middleware.RequestIdMiddleware",
+    "apps.common.middleware.NulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "apps.common.middleware.ContentSecurityMiddleware",
@@ -95,9 +96,14 @@ TEMPLATES = [
 
 
 try:
-    DATABASES = {"default": databases.postgres(env.DATABASE_URL) if env.DATABASE_URL else databases.sqlite(DATA_DIR / "kbportal.sqlite3")}
+    _database = (
+        databases.postgres(env.DATABASE_URL, pooled=env.DATABASE_CONNECTIONS)
+        if env.DATABASE_URL
+        else databases.sqlite(DATA_DIR / "kbportal.sqlite3")
+    )
 except ValueError as error:
     raise SystemExit(f"KB_DATABASE_URL is not usable: {error}; leave it empty for SQLite.") from None
+DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # People

@@ -20,3 +20,4 @@ ACCOUNT_RATE_LIMITS = False  # type: ignore[assignment]
 DATABASES["default"].setdefault("TEST", {})
 if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"]["NAME"] = str(Path(DATA_DIR) / "test.sqlite3")  # a file, not memory: production's engine and locks
+WHITENOISE_AUTOREFRESH = True  # every test client loads the middleware anew; reading the whole static folder each time took most of the run

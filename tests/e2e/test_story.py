@@ -27,7 +27,7 @@ pytestmark = [
 FINDS = [
     ("泄压", "泄压", None),
     ("AB-1234/56-X", "AB-1234/56-X", "华东"),
-    ("型号 QX-7781 的螺栓扭矩是多少", "QX-7781", "第 2 页"),
+    ("型号 QX-7781 的螺栓扭矩是多少", "QX-7781", "第 1–2 页"),
     ("who may drive a forklift", "forklift", None),
 ]
 

@@ -127,7 +127,8 @@ def test_a_registered_inspector_decides(world: Any, monkeypatch: pytest.MonkeyPa
         return intake.Inspection("application/pdf", "pdf", "corrupt" if b"bad" in path.read_bytes() else "", "The file is damaged.")
 
     monkeypatch.setattr(intake, "_inspector", intake.by_extension)
-    intake.register_inspector(inspector)
+    monkeypatch.setattr(intake, "_extensions", intake.EXTENSIONS)
+    intake.register_inspector(inspector, ["pdf"])
     assert world.member.upload(world.base, b"%PDF bad", "a.pdf").json()["error"]["details"]["reason"] == "corrupt"
     fine = world.member.upload(world.base, b"%PDF fine", "really-a-pdf.txt").json()["data"]
     assert fine["file_type"] == "pdf"

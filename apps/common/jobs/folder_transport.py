@@ -33,7 +33,7 @@ def _write_whole(path: Path, text: str) -> None:
 class Channel(filesystem.Channel):  # type: ignore[misc]
     """Messages are files `<milliseconds>_<id>.<queue>.msg`, oldest first by name."""
 
-    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # kombu names it differently in its two base classes
+    def _put(self, queue: str, payload: Any, **kwargs: Any) -> None:  # type: ignore[override]  # kombu names it `message` one class higher
         name = f"{time.time_ns() // 1_000_000:015d}_{uuid.uuid4()}.{queue}.msg"
         try:
             _write_whole(Path(self.data_folder_out) / name, dumps(payload))

@@ -1,5 +1,5 @@
 from apps.knowledge.downloads import document_original, original_name
-from apps.knowledge.intake import EXTENSIONS, space_warning
+from apps.knowledge.intake import accepted_extensions, space_warning
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -37,7 +37,7 @@ from apps.knowledge.selectors.documents import (
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 __all__ = [
-    "EXTENSIONS",
+    "accepted_extensions",
     "document_original",
     "original_name",
     "space_warning",

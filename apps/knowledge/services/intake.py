@@ -115,8 +115,8 @@ def document_import_url(
     address = http.check_url(url)
     last = unquote(urlsplit(address).path).rpartition("/")[2]
     extension = (file_type or (file_name or last).rpartition(".")[2]).lower().lstrip(".")
-    is_file = bool(file_name or file_type) or ("." in last and extension in intake.EXTENSIONS - {"html", "htm"})
-    if is_file and extension not in intake.EXTENSIONS:
+    is_file = bool(file_name or file_type) or ("." in last and extension in intake.accepted_extensions() - {"html", "htm"})
+    if is_file and extension not in intake.accepted_extensions():
         raise InvalidInput(intake.unsupported(extension), code="unsupported_type", field="file_type")
     name = display_name(file_name or last) if is_file else ""
     tags = tags_of(base, arrival.tag_ids)

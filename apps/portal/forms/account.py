@@ -9,6 +9,7 @@ from django import forms
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
@@ -50,7 +51,7 @@ class SignupForm(allauth_forms.SignupForm):  # type: ignore[misc]
 
     def _register(self, request: HttpRequest) -> User:
         actor, data = Actor.anonymous(), self.cleaned_data
-        wanted = {"email": data["email"], "password": data["password1"], "username": data["display_name"]}
+        wanted = {"email": data["email"], "password": data["password1"], "username": data["display_name"], "language": get_language() or ""}
         token, invitation = pending_invitation(request)
         if invitation is None:
             return user_register(actor=actor, **wanted)

@@ -179,7 +179,8 @@ class DocumentRenameView(DocumentPageView):
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = self.document(document_id)
         form = RenameForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._form(document, form, status=422)
         title = form.cleaned_data["title"]
         if not title.strip():
             form.add_error("title", _("Give the document a title."))

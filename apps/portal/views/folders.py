@@ -37,7 +37,8 @@ class FolderRenameView(DialogView):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         form = FolderForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._form(base, str(form.cleaned_data.get("source", "")), form, status=422)
         source = form.cleaned_data["source"]
         try:
             folder_rename(actor=self.actor, base=base, source=source, target=form.cleaned_data["target"])

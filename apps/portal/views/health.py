@@ -12,7 +12,9 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from kombu.exceptions import OperationalError as BrokerError
 
+from apps.common.errors import DomainError, TransientError
 from apps.common.jobs.service import served_queues
+from apps.retrieval.selectors import probe_vectors, probe_words
 from kbportal.celery import app
 
 log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ def ready(request: HttpRequest) -> JsonResponse:
     for name, check in CHECKS.items():
         try:
             parts[name] = check() or "ok"
-        except (DatabaseError, BrokerError, OSError) as error:
+        except (DatabaseError, BrokerError, OSError, DomainError, TransientError) as error:
             log.warning("health check of %s failed: %s", name, error)
             parts[name] = f"failed: {type(error).__name__}"
     well = all(state == "ok" for state in parts.values())
@@ -65,5 +67,21 @@ def _disk() -> str:
     return f"only {free // 1024**3} GiB free" if free < settings.DISK_REFUSE_BYTES else ""
 
 
-#: Other contexts add theirs in `AppConfig.ready` (search legs).
-CHECKS: dict[str, Callable[[], str]] = {"database": _database, "broker": _broker, "worker": _worker, "disk": _disk}
+def _search_words() -> str:
+    probe_words()
+    return ""
+
+
+def _search_vectors() -> str:
+    probe_vectors()
+    return ""
+
+
+CHECKS: dict[str, Callable[[], str]] = {
+    "database": _database,
+    "broker": _broker,
+    "worker": _worker,
+    "disk": _disk,
+    "search_words": _search_words,
+    "search_vectors": _search_vectors,
+}

@@ -60,7 +60,8 @@ class UrlImportView(DialogView):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         form = AddressForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._form(base, form, status=422)
         values = form.cleaned_data
         if not values["url"]:
             form.add_error("url", _("Enter the address of a page or a file."))
@@ -137,7 +138,8 @@ class DocumentNewView(WrittenPage):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         form = WrittenForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._page(base, form, status=422)
         values = form.cleaned_data
         if not values["title"].strip():
             form.add_error("title", _("Give the document a title."))
@@ -167,7 +169,8 @@ class DocumentEditView(WrittenPage):
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = self._written(document_id)
         form = WrittenForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._page(document.kb, form, document=document, status=422)
         values = form.cleaned_data
         try:
             document_rewrite(

@@ -129,7 +129,7 @@ function refuse(file, target) {
   if (!file) return say("upload.unreadable");
   if (file.size === 0) return say("upload.empty");
   const type = file.name.includes(".") ? file.name.split(".").pop().toLowerCase() : "";
-  if (target.accept.length && !target.accept.includes(type)) return say("upload.type", { type: type ? `.${type}` : "?", accepted: target.accept.join(" ") });
+  if (target.accept.length && type && !target.accept.includes(type)) return say("upload.type", { type: type ? `.${type}` : "?", accepted: target.accept.join(" ") });
   if (target.maxBytes && file.size > target.maxBytes) return say("upload.size", { limit: sizeText(target.maxBytes) });
   return "";
 }
