@@ -43,13 +43,13 @@ prepare: static ## install and build everything `make run` needs, without starti
 run: prepare ## start the portal (KB_DATA_DIR, KB_HOST, KB_PORT choose where)
 	@exec $(PY) manage.py serve --migrate
 
-test: venv-dev system-dev assets messages ## run every test
+test: venv-dev system-dev static ## run every test
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
 test-server: venv-dev system-dev assets messages ## run every test on PostgreSQL and Redis, started for it
 	@$(PY) scripts/with_servers.py $(PY) -m pytest $(PYTEST_ARGS)
 
-e2e: venv-dev system-dev assets messages ## run only the tests that drive a browser
+e2e: venv-dev system-dev static ## run only the tests that drive a browser
 	@$(PY) -m pytest -m e2e $(PYTEST_ARGS)
 
 lint: venv-dev assets messages ## style, types, layers, templates, migrations, translations, OpenAPI

@@ -18,13 +18,19 @@ export function placeBeside(box, anchor, wish = "bottom-start") {
 let opener = null;
 on("click", "[popovertarget]", (_event, button) => (opener = button), true);
 
+/** The buttons of a floating box, the one that was pressed last first. */
+function openersOf(box) {
+  const buttons = [...document.querySelectorAll(`[popovertarget="${CSS.escape(box.id)}"]`)];
+  return buttons.sort((one, other) => (other === opener) - (one === opener));
+}
+
 document.addEventListener(
   "toggle",
   (event) => {
     const box = event.target;
     if (!(box instanceof HTMLElement) || !box.matches(".float[popover]")) return;
-    const buttons = [...document.querySelectorAll(`[popovertarget="${CSS.escape(box.id)}"]`)];
-    const button = buttons.includes(opener) ? opener : buttons[0];
+    const buttons = openersOf(box);
+    const [button] = buttons;
     for (const each of buttons) each.setAttribute("aria-expanded", String(event.newState === "open" && each === button));
     if (event.newState !== "open" || !button) return;
     placeBeside(box, button, box.dataset.place);
@@ -41,9 +47,11 @@ for (const type of ["resize", "scroll"]) {
     (event) => {
       const box = document.querySelector(".float:popover-open");
       if (!box || (event.target instanceof Node && box.contains(event.target))) return;
-      const button = document.querySelector(`[popovertarget="${CSS.escape(box.id)}"][aria-expanded="true"]`);
-      const at = button?.getBoundingClientRect();
-      if (!at || at.bottom < 0 || at.top > innerHeight) box.hidePopover();
+      // Not by aria-expanded: "toggle" comes a moment after the box is open, and the page may still be scrolling to the button then.
+      const [button] = openersOf(box);
+      if (!button) return;
+      const at = button.getBoundingClientRect();
+      if (at.bottom < 0 || at.top > innerHeight) box.hidePopover();
       else placeBeside(box, button, box.dataset.place);
     },
     { capture: true, passive: true },
