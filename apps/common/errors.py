@@ -75,3 +75,7 @@ class TransientError(Exception):
         super().__init__(message)
         self.code = code
         self.retry_after_s = retry_after_s
+
+
+class NotYet(TransientError):
+    """What the work needs is known to be away: it is put back with the reason shown, and the try does not count."""

@@ -258,6 +258,7 @@ CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
@@ -274,6 +275,11 @@ EMBEDDING_ENDPOINT = {
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
+MODEL_ALLOW = env.MODEL_ALLOW
+ENCRYPTION_KEYS = env.ENCRYPTION_KEYS
+EMBED_REMOTE_CONCURRENCY = env.EMBED_REMOTE_CONCURRENCY
+EMBED_PATIENCE_S = env.EMBED_PATIENCE_S
+VECTORS_KEEP_DAYS = env.VECTORS_KEEP_DAYS
 SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")

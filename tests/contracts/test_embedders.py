@@ -96,13 +96,13 @@ def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
     """Each registered embedder; one that needs options and is not known here fails, so that none goes untested."""
     if request.param == "openai":
         with serving() as endpoint:
-            yield embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), "batch_size": "2"})
+            yield opened(endpoint, batch_size="2")
     else:
         yield embedders.get(request.param)({})
 
 
 def opened(endpoint: Endpoint, **options: str) -> Embedder:
-    return embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), **options})
+    return embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), "trusted": "1", **options})
 
 
 # -- every embedder -----------------------------------------------------------------------------------------------------------------
