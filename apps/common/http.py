@@ -119,7 +119,7 @@ def _parts(url: str) -> Any:
     return parts._replace(netloc=netloc, path=path, query=quote(parts.query, safe="/%:@!$&'()*+,;=~-._?"), fragment="")
 
 
-def _allowed(host: str, address: Address, allow: Sequence[str]) -> bool:
+def _allowed(host: str, address: Address, allow: Sequence[str] | None = None) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is not None and not _allowed(host, inner, allow):
@@ -128,7 +128,7 @@ def _allowed(host: str, address: Address, allow: Sequence[str]) -> bool:
             return False
     if address.is_global and not address.is_multicast:
         return True
-    for entry in allow:
+    for entry in settings.FETCH_ALLOW if allow is None else allow:
         if entry.lower() == host.lower():
             return True
         with contextlib.suppress(ValueError):

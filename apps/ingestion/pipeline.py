@@ -189,7 +189,7 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
                 services.run_start(document, services.OCR)
             elif not work.ocr:
                 trace.skip(document, document.attempt, "multimodal", "nothing to read by OCR")
-            services.run_start(document, services.EMBED)
+            services.embed_start(document)
             if not work.claim.finish(RunState.DONE):
                 raise Stop("lost")
     except BaseException:
@@ -280,7 +280,7 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
             document.warnings = [*document.warnings, {"code": reason, "message": message, "count": 1, "position": {}}]
             document.save(update_fields=["warnings", "updated_at"])
             work.claim.finish(RunState.FAILED, reason=reason, error=message)
-            services.run_start(document, services.EMBED)
+            services.embed_start(document)
             return
         services.document_fail(document, reason, message, stage=stage)
         work.claim.finish(RunState.FAILED, reason=reason, error=message)

@@ -6,11 +6,15 @@ import logging
 import tempfile
 from pathlib import Path
 
+from apps.common.actor import Actor
+from apps.common.scope import space_scope
 from apps.common.supervisor import StartupError, before_start
 from apps.ingestion.reconcile import reconcile
+from apps.ingestion.vector_state import stale_bases
 from apps.retrieval.engine import index_is_current
 from apps.retrieval.selftest import self_test
 from apps.retrieval.services import rebuild_index
+from apps.spaces.models import Space
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +29,18 @@ def prepare() -> None:
         if faults := self_test(Path(folder)):
             raise StartupError("search does not work on this machine: " + "; ".join(faults))
     reconcile(young_s=60.0)
+    tell_stale_vectors()
+
+
+def tell_stale_vectors() -> int:
+    """Say how many bases are served by vectors of another model than they should have, as after a change of KB_EMBEDDER; how many."""
+    found = 0
+    for space_id in Space.objects.filter(deleted_at__isnull=True).values_list("pk", flat=True):
+        with space_scope(space_id, "vectors at the start"):
+            found += len(stale_bases(actor=Actor.system(space_id, "vectors at the start")))
+    if found:
+        log.warning("%s knowledge bases are served by vectors of an older model: manage.py reindex_vectors lists them", found)
+    return found
 
 
 before_start.append(prepare)

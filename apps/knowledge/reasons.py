@@ -12,6 +12,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, ParseStatus
+from apps.llm.failures import FAILURES, failure_of
 
 #: What a button beside the words does: read it again; read it again as another encoding; bring a better file; look at the settings.
 Step = Literal["", "reparse", "encoding", "upload", "settings"]
@@ -171,6 +172,13 @@ REASONS: dict[str, Reason] = {
     ),
 }
 
+#: What is wrong with an embedding endpoint is said once, for documents and for the page of models.
+REASONS |= {
+    code: Reason(failure.word, _("Found by its words only, not by meaning"), failure.why, failure.next, "reparse")
+    for code, failure in FAILURES.items()
+    if code not in REASONS
+}
+
 #: Waiting and silence: not failures, but states that ask for somebody.
 NO_WORKER = Reason(
     _("No worker"),
@@ -179,6 +187,21 @@ NO_WORKER = Reason(
     _("It starts by itself as soon as a worker runs. Ask the administrator to start one."),
     "",
 )
+
+
+def waiting_for_model(code: str) -> Reason:
+    """Why the vectors of a document are not there yet: its endpoint fails now and is tried again."""
+    failure = failure_of(code)
+    return Reason(
+        failure.word,
+        _("Waiting for the embedding model"),
+        failure.why,
+        _("It is tried again by itself. Until then the document is found by its words."),
+        "",
+        "",
+    )
+
+
 STALLED = Reason(
     _("Not moving"),
     _("Nothing has happened for 20 minutes"),

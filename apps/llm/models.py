@@ -85,3 +85,14 @@ class EndpointFact(models.Model):
 
     def __str__(self) -> str:
         return _("%(model)s gives vectors of %(dimension)d values") % {"model": self.model, "dimension": self.dimension}
+
+
+class ModelPace(models.Model):
+    """How fast a model made vectors lately, for estimates. `key`: id of a built-in, or the uid of a model."""
+
+    key = models.CharField(max_length=64, unique=True)
+    passages_per_s = models.FloatField()
+    measured_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.passages_per_s:.1f}/s"

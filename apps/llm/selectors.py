@@ -84,7 +84,17 @@ PROVIDERS: list[dict[str, Any]] = [
     {"value": "generic", "label": "OpenAI-compatible", "url": "", "about": "Any server that speaks OpenAI's /embeddings."},
     {"value": "openai", "label": "OpenAI", "url": "https://api.openai.com/v1", "about": "text-embedding-3-small, text-embedding-3-large"},
     {"value": "siliconflow", "label": "SiliconFlow", "url": "https://api.siliconflow.cn/v1", "about": "BAAI/bge-m3 and others"},
-    {"value": "aliyun", "label": "Alibaba Cloud Model Studio", "url": "https://dashscope.aliyuncs.com/compatible-mode/v1", "about": "text-embedding-v4"},
+    {
+        "value": "aliyun",
+        "label": "Alibaba Cloud Model Studio",
+        "url": "https://dashscope.aliyuncs.com/compatible-mode/v1",
+        "about": "text-embedding-v4",
+    },
     {"value": "jina", "label": "Jina AI", "url": "https://api.jina.ai/v1", "about": "jina-embeddings-v3"},
-    {"value": "ollama", "label": "Ollama", "url": "http://127.0.0.1:11434/v1", "about": "A local server; the operator must allow its address (KB_MODEL_ALLOW)."},
+    {
+        "value": "ollama",
+        "label": "Ollama",
+        "url": "http://127.0.0.1:11434/v1",
+        "about": "A local server; the operator must allow its address (KB_MODEL_ALLOW).",
+    },
 ]

@@ -17,6 +17,7 @@ from apps.ingestion.selectors import live_runs, stall_verdicts
 from apps.knowledge import reasons
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus, Tag
 from apps.knowledge.reasons import Reason
+from apps.llm.failures import FAILURES
 from apps.portal import links
 
 ICONS = {
@@ -33,7 +34,12 @@ UNITS = {
     "slides": gettext_lazy("Slide %(done)s of %(total)s"),
     "vectors": gettext_lazy("Vector %(done)s of %(total)s"),
 }
-STAGES = {"parse": gettext_lazy("Reading"), "ocr": gettext_lazy("Reading pictures (OCR)"), "embed": gettext_lazy("Making vectors")}
+STAGES = {
+    "parse": gettext_lazy("Reading"),
+    "ocr": gettext_lazy("Reading pictures (OCR)"),
+    "embed": gettext_lazy("Making vectors"),
+    "embed_remote": gettext_lazy("Making vectors"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_fol
         word=word,
         note=note,
         reason=reason,
-        run=run if state in ("processing", "finalizing") else None,
+        run=run if state in ("processing", "finalizing") and reason is None else None,
         stage=str(STAGES.get(run["kind"], "")) if run and run["state"] == "running" else "",
         done_text=_done_text(run),
         elapsed_s=(timezone.now() - started).total_seconds() if started else None,
@@ -120,6 +126,8 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
     if status in IN_FLIGHT:
         if run and run["waits_for_worker"]:
             return ("stalled" if status != ParseStatus.FINALIZING else "finalizing"), *_words(status, reasons.NO_WORKER)
+        if run and run["reason"] in FAILURES:
+            return str(status), *_words(status, reasons.waiting_for_model(run["reason"]))
         if stall == "stalled":
             return "stalled", *_words(status, reasons.STALLED)
         if stall == "queued":

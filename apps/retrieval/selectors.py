@@ -3,6 +3,7 @@
 from apps.retrieval.explain import Snippet, Term, highlights, snippet
 from apps.retrieval.probe import probe_vectors, probe_words
 from apps.retrieval.search import Options, Passage, Results, Scope, search
+from apps.retrieval.services import Serving, serving_of
 from apps.retrieval.whynot import Cause, WhyNot, why_not
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Passage",
     "Results",
     "Scope",
+    "Serving",
     "Snippet",
     "Term",
     "WhyNot",
@@ -18,6 +20,7 @@ __all__ = [
     "probe_vectors",
     "probe_words",
     "search",
+    "serving_of",
     "snippet",
     "why_not",
 ]

@@ -364,7 +364,7 @@ def test_answers_that_cannot_be_used(endpoint: Endpoint, change: Callable, kind:
         ({"base_url": "file:///etc/passwd"}, "base_url"),
         ({"model": ""}, "model"),
         ({"dimension": "many"}, "dimension"),
-        ({"dimension": "0"}, "dimension"),
+        ({"dimension": "-1"}, "dimension"),
         ({"batch_size": "-1"}, "batch_size"),
         ({"read_timeout_s": "nan"}, "read_timeout_s"),
         ({"api_key": "密钥"}, "api_key"),

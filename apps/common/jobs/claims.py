@@ -100,9 +100,7 @@ class Claim:
     def _put_back(self, delay_s: float, **values: Any) -> None:
         with unscoped("retry of a held run"):
             not_before = timezone.now() + timedelta(seconds=delay_s)
-            self.rows().update(
-                state=RunState.QUEUED, claim_token=None, lease_until=None, not_before=not_before, rung_at=None, **values
-            )
+            self.rows().update(state=RunState.QUEUED, claim_token=None, lease_until=None, not_before=not_before, rung_at=None, **values)
 
     def give_way(self) -> None:
         """Put the row back at the end of the line: others wait, and what was done so far is kept."""

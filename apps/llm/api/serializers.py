@@ -41,7 +41,9 @@ class ParametersIn(serializers.Serializer[Any]):
     embedding_parameters = EmbeddingParametersIn(required=False, allow_null=True)
     max_concurrency = serializers.IntegerField(required=False, allow_null=True, help_text="Calls at a time, 1 to 16.")
     batch_size = serializers.IntegerField(required=False, help_text="Texts a call.")
-    query_prefix = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False, help_text='Before a question, like "query: ".')
+    query_prefix = serializers.CharField(
+        required=False, allow_blank=True, trim_whitespace=False, help_text='Before a question, like "query: ".'
+    )
     passage_prefix = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     connect_timeout_s = serializers.FloatField(required=False)
     read_timeout_s = serializers.FloatField(required=False)

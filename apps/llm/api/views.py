@@ -207,7 +207,11 @@ def _texts(body: dict[str, Any]) -> tuple[str, ...]:
             documents = json.loads(documents)
         except ValueError:
             raise InvalidInput(_("Send a JSON array of texts."), field="documents") from None
-    if not isinstance(documents, list) or len(documents) > 100 or not all(isinstance(text, str) and len(text) <= 65536 for text in documents):
+    if (
+        not isinstance(documents, list)
+        or len(documents) > 100
+        or not all(isinstance(text, str) and len(text) <= 65536 for text in documents)
+    ):
         raise InvalidInput(_("Send a JSON array of at most 100 texts."), field="documents")
     return tuple(filter(None, (body.get("input", ""), *documents)))
 

@@ -99,12 +99,16 @@ class OpenAIEmbedder:
 
         from apps.llm.plugins.guarded_http import deadline
 
+        client = self._client  # made before the clock runs
         clean = [text.encode("utf-8", "replace").decode("utf-8") or " " for text in texts]
         asked: dict[str, Any] = {"model": self.model, "input": clean, "encoding_format": "float"}
         if self.send_dimension:
             asked["dimensions"] = self.dimension
         try:
-            with deadline(limit_s), self._client.embeddings.with_streaming_response.create(**asked, timeout=self._timeout(limit_s)) as answer:
+            with (
+                deadline(limit_s),
+                client.embeddings.with_streaming_response.create(**asked, timeout=self._timeout(limit_s)) as answer,
+            ):
                 body = json.loads(self._read(answer))
         except (openai.APITimeoutError, httpx2.TimeoutException) as error:
             raise TransientError(f"{self.base_url} did not answer in {limit_s:g} s", code="embedding_timeout") from error
@@ -212,11 +216,12 @@ def _number(options: Mapping[str, str], name: str, default: float | None, low: f
 
 def open_openai(options: Mapping[str, str]) -> OpenAIEmbedder:
     """An embedder from `base_url`, `model`, `dimension` and optionally `api_key`, `connect_timeout_s`, `read_timeout_s`, `batch_size`,
-    `query_prefix`, `passage_prefix`, `send_dimension`.
+    `query_prefix`, `passage_prefix`, `send_dimension`, `query_timeout_s`, `concurrency`, `name_of_space`; `trusted` and `allow` (commas
+    between) are those of `Guard`.
 
     Raises: InvalidInput naming the option that is missing, wrong or unknown.
     """
-    known = set(OpenAIEmbedder.__dataclass_fields__)
+    known = {*OpenAIEmbedder.__dataclass_fields__, "trusted", "allow"} - {"guard"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise InvalidInput(f"unknown option {unknown[0]}; known are {', '.join(sorted(known))}", field=unknown[0])

@@ -19,6 +19,8 @@ from apps.llm.services.embedders import (
     embedding_model_known,
     is_local,
     known_space,
+    pace_of,
+    pace_seen,
     why_unavailable,
 )
 
@@ -39,5 +41,7 @@ __all__ = [
     "model_test",
     "model_update",
     "model_users",
+    "pace_of",
+    "pace_seen",
     "why_unavailable",
 ]

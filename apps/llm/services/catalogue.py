@@ -219,7 +219,9 @@ def clean_address(address: str) -> str:
     if any(ord(sign) < 33 or ord(sign) > 126 for sign in address):
         raise bad
     if parts.username or parts.password:
-        raise InvalidInput(_("Leave user name and password out of the address; the key has a field of its own."), code="bad_url", field="base_url")
+        raise InvalidInput(
+            _("Leave user name and password out of the address; the key has a field of its own."), code="bad_url", field="base_url"
+        )
     checked_places(parts.hostname, port, allow=settings.MODEL_ALLOW, refused=REFUSED, field="base_url")
     return urlunsplit(parts).removesuffix("/embeddings")
 

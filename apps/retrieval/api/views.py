@@ -41,7 +41,8 @@ class HybridSearchView(ApiView):
         method: Op(
             "search.run",
             summary="Search one knowledge base by words and meaning",
-            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`.",
+            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`. "
+            "`legs` says what words and vectors did; a leg that could not run says why, and the other answers alone.",
             body=HybridSearchIn,
             reply=ResultOut,
             shape="list",
@@ -81,7 +82,7 @@ class HybridSearchView(ApiView):
         results = search(actor=self.actor, query=body["query_text"], scope=scope, options=options)
         hits = results.hits if mode is not None else []
         around = [] if body["skip_context_enrichment"] else context_of(actor=self.actor, hits=hits)
-        return self.render([*hits, *around] or None)
+        return self.render([*hits, *around] or None, legs=results.legs)
 
 
 class KnowledgeSearchView(ApiView):
@@ -116,4 +117,4 @@ class KnowledgeSearchView(ApiView):
             tag_uids=uids(tags) if tags else None,
         )
         results = search(actor=self.actor, query=body["query"], scope=scope, options=Options(limit=10))
-        return self.render(results.hits)
+        return self.render(results.hits, legs=results.legs)
