@@ -18,7 +18,7 @@ from apps.ingestion.chunking.service import preview
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
 from apps.ingestion.trace import NEEDS, STAGES
-from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, stale_bases, vector_state
+from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, run_facts, stale_bases, vector_state
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
@@ -32,6 +32,7 @@ __all__ = [
     "live_runs",
     "read_parsed",
     "reindex_plan",
+    "run_facts",
     "stale_bases",
     "stall_verdicts",
     "vector_state",
