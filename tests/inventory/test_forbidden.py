@@ -36,6 +36,7 @@ UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
+    "apps/llm/management/commands/rotate_secrets.py": "encrypts the keys of every space anew",
     "apps/retrieval/services.py": "makes the index of every space again",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }

@@ -198,14 +198,14 @@ def _fill(row: Model, values: dict[str, Any]) -> None:
     if values.get("send_dimension") is not None:
         row.send_dimension = bool(values["send_dimension"])
     if "base_url" in values or not row.base_url:
-        row.base_url = clean_address(values.get("base_url") or "")
+        row.base_url = _clean_address(values.get("base_url") or "")
     if "api_key" in values:
         row.api_key = encrypt(_key(values["api_key"]))
     if row.send_dimension and not row.dimension:
         raise InvalidInput(_("Write which size the endpoint is to be asked for."), field="dimension")
 
 
-def clean_address(address: str) -> str:
+def _clean_address(address: str) -> str:
     """The base address of an endpoint. Raises: InvalidInput (bad_url, unknown_host, refused_address) at `base_url`."""
     address = str(address).strip().rstrip("/")
     bad = InvalidInput(_("Write the address of the API, like https://api.example.com/v1."), code="bad_url", field="base_url")
