@@ -174,7 +174,13 @@ REASONS: dict[str, Reason] = {
 
 #: What is wrong with an embedding endpoint is said once, for documents and for the page of models.
 REASONS |= {
-    code: Reason(failure.word, _("Found by its words only, not by meaning"), failure.why, failure.next, "reparse")
+    code: Reason(
+        failure.word,
+        failure.why,
+        _("The document is found by its words, but not by meaning until its vectors are made."),
+        failure.next,
+        "reparse",
+    )
     for code, failure in FAILURES.items()
     if code not in REASONS
 }

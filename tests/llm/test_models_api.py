@@ -169,20 +169,21 @@ def test_another_address_is_asked_whether_its_vectors_are_the_same(world: World,
     client = world.client("admin")
     model_id = made(world, endpoint)
     client.post(f"/api/v1/models/{model_id}/debug", {})
+    before = row_of(model_id).vector_space
+    with serving() as twin:
+        client.put(f"/api/v1/models/{model_id}", {"parameters": {"base_url": twin.url}})
+        assert len(twin.requests) == 1
+    assert row_of(model_id).vector_space == before, "the same vectors from another server go on serving"
+    assert decrypt(row_of(model_id).api_key) == SECRET
+    with serving() as other:
+        other.behave = lambda asked, handler: {**asked, "data": [{**row, "embedding": row["embedding"][::-1]} for row in asked["data"]]}
+        client.put(f"/api/v1/models/{model_id}", {"parameters": {"base_url": other.url}})
+    assert row_of(model_id).vector_space != before
+
+
+def row_of(model_id: str) -> Model:
     with unscoped("tests look at every space"):
-        before = Model.objects.get(uid=model_id).vector_space
-        with serving() as twin:
-            client.put(f"/api/v1/models/{model_id}", {"parameters": {"base_url": twin.url}})
-            assert len(twin.requests) == 1
-            assert Model.objects.get(uid=model_id).vector_space == before, "the same vectors from another server go on serving"
-            assert decrypt(Model.objects.get(uid=model_id).api_key) == SECRET
-        with serving() as other:
-            other.behave = lambda asked, handler: {
-                **asked,
-                "data": [{**row, "embedding": row["embedding"][::-1]} for row in asked["data"]],
-            }
-            client.put(f"/api/v1/models/{model_id}", {"parameters": {"base_url": other.url}})
-            assert Model.objects.get(uid=model_id).vector_space != before
+        return Model.objects.get(uid=model_id)
 
 
 def test_a_model_in_use_stays_and_names_who_uses_it(world: World, endpoint: Endpoint) -> None:

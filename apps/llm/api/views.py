@@ -175,7 +175,7 @@ class EmbeddingTestView(ApiView):
         if body.get("supportsDimensionOverride"):
             values |= {"send_dimension": True, "dimension": body.get("dimension")}
         done = model_probe(actor=self.actor, values=values, model=row)
-        message = "" if done.ok else f"{failure_of(done.code).why} {failure_of(done.code).next}"
+        message = "" if done.ok else f"{failure_of(done.code).why}{_(': ')}{failure_of(done.code).next}"
         return self.render({"available": done.ok, "message": message, "dimension": done.dimension})
 
 

@@ -43,11 +43,9 @@ def _row(entry: Entry, may_write: bool) -> dict[str, Any]:
     state, word = "completed", _("Answers")
     if failure is not None:
         state, word = "stalled", str(failure.word)
-    elif entry.is_local:
-        word = _("Ready")
     elif row is not None and row.tested_at is None:
         state, word = "unknown", _("Not tested")
-    elif row is None and not entry.dimension:
+    elif row is None and not entry.dimension:  # the endpoint of the environment
         state, word = "unknown", _("Not used yet")
     return {
         "entry": entry,
