@@ -7,6 +7,7 @@ A `.env` file in the working directory is read first; the real environment wins 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ class Variable:
 
 
 VARIABLES: dict[str, Variable] = {}
+_EFFECTIVE: dict[str, str] = {}
+_SECRET = re.compile(r"SECRET|PASSWORD|TOKEN|_KEY(?:_ID)?$|://[^/@\s]*:[^/@\s]+@")
 
 
 def _declare(name: str, default: str, parse: Callable[[str], Any], help: str) -> Any:
     VARIABLES[name] = Variable(name, default, help, parse)
-    raw = os.environ.get(name, _DOTENV.get(name, default))
+    raw = _EFFECTIVE[name] = os.environ.get(name, _DOTENV.get(name, default))
     try:
         return parse(raw)
     except ValueError as error:
@@ -121,6 +124,16 @@ FETCH_ALLOW: list[str] = _declare(
 )
 
 
+def effective() -> dict[str, str]:
+    """{variable: its value as written} of everything declared, defaults included."""
+    return dict(_EFFECTIVE)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a setting is, or holds, a password or key."""
+    return bool(_SECRET.search(name) or _SECRET.search(value))
+
+
 def child_environment(**changes: str) -> dict[str, str]:
     """This process's environment with some variables set anew, for a command that must see other settings."""
     return {**os.environ, **changes}
@@ -143,3 +156,13 @@ def secret_key() -> str:
         finally:
             fresh.unlink()
     return path.read_text(encoding="ascii").strip()
+
+
+def keep_secret_key(key: str) -> None:
+    """Put another key in the place of the one made at the first start (a restore brings its own); processes take it when they start."""
+    path = DATA_DIR / "secret_key"
+    fresh = path.with_name(f".secret_key.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    os.replace(fresh, path)

@@ -196,6 +196,12 @@ def rebuild_index() -> dict[str, Any]:
     return {"documents": documents, "chunks": engine().stats().chunks}
 
 
+def drop_index() -> None:
+    """Remove the search index; the next start makes an empty one, `rebuild_index` a full one. Nothing else may use it meanwhile."""
+    bare_engine().drop()
+    forget_engine()
+
+
 def _all_documents() -> Iterator[tuple[int, list[int]]]:
     rows = Document.objects.filter(deleted_at__isnull=True, chunk_count__gt=0).order_by("space_id", "pk").values_list("space_id", "pk")
     batch: list[int] = []

@@ -51,6 +51,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.operations",
 ]
 
 MIDDLEWARE = [
