@@ -70,6 +70,12 @@ def _choice(*known: str) -> Callable[[str], str]:
     return parse
 
 
+def _token(raw: str) -> str:
+    if raw and (len(raw) < 16 or not raw.isascii() or any(mark.isspace() for mark in raw)):
+        raise ValueError("write at least 16 ASCII characters without white space")
+    return raw
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 _DOTENV = _read_dotenv(BASE_DIR / ".env")
 
@@ -93,6 +99,9 @@ SEARCH_BACKEND: str = _declare(
 )
 LOG_FORMAT: str = _declare("KB_LOG_FORMAT", "console", _choice("console", "json"), "console for people, json for log collectors.")
 LOG_LEVEL: str = _declare("KB_LOG_LEVEL", "INFO", str.upper, "Least severe level that is logged.")
+METRICS_TOKEN: str = _declare(
+    "KB_METRICS_TOKEN", "", _token, "Bearer token that opens /metrics, at least 16 characters; empty: there is no such page."
+)
 LANGUAGE: str = _declare(
     "KB_LANGUAGE", "zh-hans", _choice("zh-hans", "en"), "Language for people who have not chosen one and whose browser asks for neither."
 )

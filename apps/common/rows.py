@@ -37,18 +37,19 @@ def columns(model: type[Model]) -> list[Any]:
     return [field for field in model._meta.local_concrete_fields if not getattr(field, "generated", False)]
 
 
-def read(model: type[Model], alias: str) -> Iterator[tuple]:
-    """Every row as values in the order of `columns`."""
-    names = [field.attname for field in columns(model)]
+def read(model: type[Model], alias: str, fields: Sequence[Any] = ()) -> Iterator[tuple]:
+    """Every row as values in the order of `fields` (those of `columns` when not given)."""
+    names = [field.attname for field in fields or columns(model)]
     return rows_of(model, alias).values_list(*names).iterator(chunk_size=ROWS_AT_ONCE)
 
 
-def write(model: type[Model], alias: str, rows: Iterable[Sequence[Any]]) -> tuple[int, int]:
-    """Add rows with their ids; (rows, values that held a NUL character on their way to PostgreSQL, which cannot store one).
+def write(model: type[Model], alias: str, rows: Iterable[Sequence[Any]], fields: Sequence[Any] = ()) -> tuple[int, int]:
+    """Add rows with their ids, values in the order of `fields`.
 
+    Returns (rows, values that held a NUL character, which was taken out because PostgreSQL cannot store one).
     Raises: DataError, IntegrityError of Django when a row does not fit.
     """
-    fields, target = columns(model), connections[alias]
+    fields, target = fields or columns(model), connections[alias]
     quote = target.ops.quote_name
     table, named = quote(model._meta.db_table), ", ".join(quote(field.column) for field in fields)
     to_server = target.vendor == "postgresql"
@@ -102,10 +103,10 @@ class Checksum:
         return f"{self.total:032x}"
 
 
-def checksum(model: type[Model], alias: str) -> Checksum:
-    """The checksum of a whole table."""
+def checksum(model: type[Model], alias: str, fields: Sequence[Any] = ()) -> Checksum:
+    """The checksum of a whole table; it depends on the order of the columns."""
     found = Checksum()
-    for row in read(model, alias):
+    for row in read(model, alias, fields):
         found.add(row)
     return found
 

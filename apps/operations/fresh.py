@@ -139,17 +139,17 @@ def load(table: str, said: dict[str, Any], registry: Apps, parts: Iterable[Itera
     model = next((m for m in rows.table_models(registry) if m._meta.db_table == table), None)
     if model is None:
         raise Conflict(f"there is no table {table} in this version")
-    fields = rows.columns(model)
-    if [field.attname for field in fields] != said["columns"]:
-        by_name = {field.attname: field for field in fields}
+    by_name = {field.attname: field for field in rows.columns(model)}
+    if by_name.keys() != set(said["columns"]):
         raise Conflict(f"{table}: the columns differ: {', '.join(sorted(by_name.keys() ^ set(said['columns'])))}")
+    fields = [by_name[name] for name in said["columns"]]  # models of a migration state have an order of their own
     try:
         with connections[FRESH].cursor() as cursor:
             cursor.execute(f"DELETE FROM {connections[FRESH].ops.quote_name(table)}")  # noqa: S608 - what the migrations put there
-        _count, cleaned = rows.write(model, FRESH, (rows.from_json(fields, line) for part in parts for line in part))
+        _count, cleaned = rows.write(model, FRESH, (rows.from_json(fields, line) for part in parts for line in part), fields)
     except (Error, ValueError, ValidationError) as error:
         raise Conflict(f"{table}: a row does not fit: {error}") from error
-    found = rows.checksum(model, FRESH)
+    found = rows.checksum(model, FRESH, fields)
     if (found.rows, found.hex) != (said["rows"], said["checksum"]):
         raise Conflict(f"{table}: {found.rows} of {said['rows']} rows arrived, or with other contents")
     return cleaned

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import signal
-import subprocess
-import sys
 import tarfile
 import threading
 import urllib.request
@@ -19,7 +16,7 @@ import pytest
 
 from tests.support.postgres import PostgresProcess
 from tests.support.rest import Rest
-from tests.support.stack import ROOT, LiveStack
+from tests.support.stack import LiveStack
 from tests.support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
@@ -41,7 +38,9 @@ def manifest_of(archive: Path) -> dict[str, Any]:
 
 
 def original(rest: Rest, document: str) -> str:
-    request = urllib.request.Request(f"{rest.base_url}/api/v1/knowledge/{document}/download", headers={"Authorization": f"Bearer {rest.token}"})
+    request = urllib.request.Request(
+        f"{rest.base_url}/api/v1/knowledge/{document}/download", headers={"Authorization": f"Bearer {rest.token}"}
+    )
     with urllib.request.urlopen(request, timeout=30) as answer:
         return hashlib.sha256(answer.read()).hexdigest()
 
@@ -61,9 +60,13 @@ def load(rest: Rest, base: str) -> Iterator[list[int]]:
         while not stop.is_set():
             number = len(rounds)
             made = rest.upload(base, f"busy-{number}.md", f"# Busy {number}\n\nWritten during a backup, number LOAD-{number:04d}.\n" * 40)
-            written = rest.call("POST", f"/knowledge-bases/{base}/knowledge/manual", {"title": f"m{number}", "content": "# a", "status": "publish"})
+            written = rest.call(
+                "POST", f"/knowledge-bases/{base}/knowledge/manual", {"title": f"m{number}", "content": "# a", "status": "publish"}
+            )
             assert made.status in (200, 201) and written.status in (200, 201), (made, written)
-            rest.call("PUT", f"/knowledge/manual/{written.body['data']['id']}", {"title": "m", "content": f"# b {number}", "status": "publish"})
+            rest.call(
+                "PUT", f"/knowledge/manual/{written.body['data']['id']}", {"title": "m", "content": f"# b {number}", "status": "publish"}
+            )
             if number % 2:
                 assert rest.call("DELETE", f"/knowledge/{made.body['data']['id']}").status == 200
             rounds.append(number)
@@ -118,7 +121,10 @@ def test_a_backup_of_a_portal_in_use_is_the_whole_portal(
     assert refused.returncode == 1 and "Stop it first" in refused.stderr or "alive" in refused.stderr
     stack.stop()
 
-    for name, env in ((engine, database()), ("other", {**SQLITE, "KB_DATABASE_URL": postgres_server.create_database()} if engine == "sqlite" else SQLITE)):
+    for name, env in (
+        (engine, database()),
+        ("other", {**SQLITE, "KB_DATABASE_URL": postgres_server.create_database()} if engine == "sqlite" else SQLITE),
+    ):
         copy = restored(tmp_path, archive, name, env)
         assert "database, index and files agree" in copy.manage("reconcile", "--check", "--young", "0").stdout
         if name == "other":
@@ -129,7 +135,9 @@ def test_a_backup_of_a_portal_in_use_is_the_whole_portal(
         there = Rest(running.base_url, token=rest.token)
         assert answers(there, base) == found
         assert {document: original(there, document) for document in files} == files
-        assert Rest(running.base_url, headers={"X-API-Key": key["api_key"]}).call("GET", f"/knowledge/{documents['manual.md']}").status == 200
+        assert (
+            Rest(running.base_url, headers={"X-API-Key": key["api_key"]}).call("GET", f"/knowledge/{documents['manual.md']}").status == 200
+        )
         fresh = there.upload(base, "new.txt", "恢复之后新写的一篇，编号 NEW-0001。").body["data"]["id"]
         assert there.wait(fresh)["parse_status"] == "completed"
         assert Rest(running.base_url).call("POST", "/auth/login", {"email": "alice@example.com", "password": "passw0rd-1"}).status == 200
