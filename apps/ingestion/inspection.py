@@ -17,7 +17,7 @@ def inspect(path: Path, file_name: str) -> Inspection:
     found = sniff(path, file_name)
     if not found.family:
         return Inspection(found.media_type, found.extension, "unsupported_type", unsupported(found.extension))
-    return Inspection(found.media_type, found.extension)
+    return Inspection(found.media_type, found.extension, mismatch=found.mismatch)
 
 
 def probe(actor: Actor, documents: Sequence[Document]) -> Mapping[int, StallState]:
