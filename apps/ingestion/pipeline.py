@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -114,6 +115,7 @@ def _read(work: Pass) -> ParsedDocument:
             file_name=document.file_name or document.title,
             media_type=document.media_type,
             encoding=str(work.run.options.get("encoding") or work.overrides.get("encoding") or ""),
+            charset_hint=_charset(document),
             password=work.password,
             ocr=work.ocr,
         )
@@ -122,6 +124,12 @@ def _read(work: Pass) -> ParsedDocument:
         except ParseFailure:
             work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
             raise
+
+
+def _charset(document: Document) -> str:
+    """The charset the web server claimed for a page, "" when it claimed none."""
+    found = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", str((document.metadata or {}).get("http_content_type", "")), re.I)
+    return found[1] if found else ""
 
 
 def _limits(ocr: bool) -> Limits:
