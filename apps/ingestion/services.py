@@ -15,7 +15,7 @@ from apps.common.errors import Conflict, InvalidInput
 from apps.common.jobs.models import LIVE, RunState
 from apps.common.jobs.service import cancel_run, enqueue
 from apps.common.policy import authorize
-from apps.ingestion import trace
+from apps.ingestion import passwords, trace
 from apps.ingestion.models import IngestionRun, ReindexRun, Span
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
@@ -27,8 +27,11 @@ PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX = "parse", "ocr", "embed", "embed_remot
 EMBEDS = (EMBED, EMBED_REMOTE)
 
 
-def run_start(document: Document, kind: str, options: dict[str, Any] | None = None) -> IngestionRun | None:
-    """Queue one pass over a document, or None when one of that kind is live already. Runs in the caller's transaction."""
+def run_start(document: Document, kind: str, options: dict[str, Any] | None = None, *, password: str = "") -> IngestionRun | None:
+    """Queue one pass over a document, or None when one of that kind is live already. Runs in the caller's transaction.
+
+    `password` opens a locked file; it is sealed for this pass alone.
+    """
     try:
         with transaction.atomic():
             run = IngestionRun.objects.create(
@@ -36,6 +39,7 @@ def run_start(document: Document, kind: str, options: dict[str, Any] | None = No
             )
     except IntegrityError:
         return None
+    passwords.keep(run, password)
     enqueue(run)
     return run
 
@@ -48,6 +52,7 @@ def embed_start(document: Document, options: dict[str, Any] | None = None) -> In
 
 def runs_supersede(document_id: int, *, reason: str) -> int:
     """End every live run of a document at once: a worker that holds one loses its hold and stores nothing."""
+    passwords.forget(document_id)
     return int(
         IngestionRun.objects.filter(document_id=document_id, state__in=LIVE).update(
             state=RunState.CANCELLED, reason=reason, finished_at=timezone.now(), claim_token=None, cancel_requested=True
@@ -57,6 +62,7 @@ def runs_supersede(document_id: int, *, reason: str) -> int:
 
 def run_ended(run: IngestionRun) -> None:
     """The row ended without its work having said how: make the document's state follow (in the same transaction)."""
+    passwords.forget(run.document_id)
     document = Document.objects.select_related("kb").filter(pk=run.document_id).first()
     if document is None or run.document_attempt != document.attempt:
         return
@@ -77,7 +83,9 @@ def document_fail(document: Document, reason: str, error: str, *, stage: str = "
     trace.end_open(document, document.attempt, status, reason=reason, error=error)
     if document_leave(document, ParseStatus.FAILED, reason=reason, error=error):
         Chunk.objects.filter(document=document).delete()
-        Document.objects.filter(pk=document.pk).update(chunk_count=0, vector_count=0, enabled=False, index_rev=F("index_rev") + 1)
+        Document.objects.filter(pk=document.pk).update(
+            chunk_count=0, vector_count=0, warnings=[], enabled=False, index_rev=F("index_rev") + 1
+        )
 
 
 def document_leave(document: Document, status: str, *, reason: str = "", error: str = "") -> bool:

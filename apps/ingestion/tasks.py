@@ -1,4 +1,4 @@
-"""Scheduled upkeep of vectors."""
+"""Celery entry points of this context."""
 
 from __future__ import annotations
 
@@ -80,3 +80,11 @@ def settle_switches(space_id: int) -> int:
             continue
         settled += 1
     return settled
+
+
+@shared_task(name="apps.ingestion.tasks.forget_passwords")
+def forget_passwords() -> None:
+    """Drop sealed file passwords that outlived their run or their time."""
+    from apps.ingestion.passwords import forget_stale
+
+    forget_stale()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from django.utils.translation import gettext as _
 
+from apps.common import measures
 from apps.common.errors import DomainError, InvalidInput, TransientError
 from apps.knowledge.models import KnowledgeBase
 from apps.llm.failures import failure_of
@@ -142,7 +143,8 @@ def _question(text: str, space: str, model_id: str) -> Vector:
         raise StaleVectors() from error
     if made is None or made.space != space:
         raise StaleVectors()
-    vector = made.query(text)
+    with measures.search_leg("embedding"):
+        vector = made.query(text)
     if str(len(vector)) != space.rpartition(":")[2]:
         raise StaleVectors()
     return vector

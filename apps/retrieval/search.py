@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
 
+from apps.common import measures
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
 from apps.common.policy import authorize
@@ -120,7 +121,13 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
         rows = _rows(actor, below)
         results.dropped += [_dropped(hit, rows.get(hit.chunk_id), "threshold") for hit in below]
     results.took_ms = (time.perf_counter() - started) * 1000
+    measures.SEARCH_SECONDS.labels(_outcome(results)).observe(results.took_ms / 1000)
     return results
+
+
+def _outcome(results: Results) -> str:
+    states = {leg["status"] for leg in results.legs.values()}
+    return "failed" if "failed" in states else "degraded" if states & {"unavailable", "partial"} else "ok"
 
 
 def _bases(actor: Actor, scope: Scope) -> list[KnowledgeBase]:
