@@ -17,7 +17,7 @@ from apps.ingestion.models import ReindexRun
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.llm.selectors import Entry, entry_of
 from apps.llm.services import deployment_model_id, embedding_model_known, known_space, pace_of
-from apps.retrieval.selectors import serving_of
+from apps.retrieval.selectors import Serving, serving_of
 from apps.retrieval.services import INDEXED_TYPES, meaning_hash, meaning_of, missing_vectors
 
 COUNTED = 20_000  # passages; more are not read to see which have their vectors already: the plan then says the upper bound
@@ -75,21 +75,29 @@ def vector_state(*, actor: Actor, base: KnowledgeBase) -> VectorState:
     )
 
 
-def is_stale(base: KnowledgeBase, serving: Any) -> bool:
+def is_stale(base: KnowledgeBase, serving: Serving) -> bool:
     """Whether the vectors that serve are not those of the model the base should have; asks no endpoint."""
     chosen = base.embedding_model_id or deployment_model_id()
     if not serving.space or not chosen:
         return False
-    known = known_space(chosen)
-    return bool(serving.model_id != chosen or (known and known != serving.space))
+    return serving.model_id != chosen or known_space(chosen) not in ("", serving.space)
 
 
 def stale_bases(*, actor: Actor) -> list[KnowledgeBase]:
-    """Bases of the space that are served by vectors of another model than they should have."""
+    """Bases of the space that are served by vectors of another model than they should have; one query, and one for each model of theirs."""
     authorize(actor, "run.read")
     rows = KnowledgeBase.objects.visible_to(actor).select_related("index_state").filter(index_state__isnull=False)
-    on = [base for base in rows if (base.indexing_strategy or {}).get("vector_enabled", True)]
-    return [base for base in on if is_stale(base, serving_of(base.pk))]
+    known: dict[str, str] = {}
+    found = []
+    for base in rows:
+        state, chosen = base.index_state, base.embedding_model_id or deployment_model_id()
+        if not (base.indexing_strategy or {}).get("vector_enabled", True) or not state.vector_space or not chosen:
+            continue
+        if chosen not in known:
+            known[chosen] = known_space(chosen)
+        if state.model_id != chosen or known[chosen] not in ("", state.vector_space):
+            found.append(base)
+    return found
 
 
 def reindex_plan(*, actor: Actor, base: KnowledgeBase, model_id: str) -> ReindexPlan:
