@@ -65,7 +65,7 @@ def plan_lines(plan: ReindexPlan) -> list[str]:
         lines.append(_("At most %(count)s vectors have to be made") % count)
     if plan.to_embed:
         lines.append(_duration(plan.seconds))
-    lines.append(_where(plan.model))
+        lines.append(_where(plan.model))
     return lines
 
 
