@@ -13,6 +13,8 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
+from apps.common import temp
+
 
 def write(key: str, source: File[Any]) -> str:
     """Store `source` (from its beginning) and return the key it is under; an existing key is never overwritten."""
@@ -54,9 +56,14 @@ def keys(prefix: str = "") -> Iterator[str]:
 
 def local_copy(key: str) -> Path:
     """A temporary file with the stored bytes, for readers that need a path; the caller deletes it. Raises: FileNotFoundError."""
-    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=temp_folder(), delete=False) as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return Path(target.name)
+
+
+def temp_folder() -> Path:
+    """Where this process puts its temporary files; what a killed process left there is removed by the next one."""
+    return temp.folder_in(settings.TEMP_DIR)
 
 
 def free_bytes() -> int:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import psycopg
 
 from tests.support.redis import free_port
+from tests.support.tether import end_with_parent
 from tests.support.waiting import pid_alive, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -90,7 +91,14 @@ class LiveStack:
         argv = [sys.executable, "manage.py", "serve", "--migrate", *(["--only", self.only] if self.only else [])]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                argv, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                argv,
+                cwd=ROOT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent(),
             )
         if not self.only or "web" in self.only:
             self.wait_ready()

@@ -13,7 +13,7 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from apps.common import context
 from apps.common.errors import DomainError, TransientError
@@ -115,24 +115,25 @@ def _end(claim: Claim, state: RunState, reason: str, error: str) -> None:
 def sweep() -> int:
     """Ring again for rows nobody picked up and for expired leases; how many bells were sent. Called once a second in each worker."""
     rung = 0
-    now = timezone.now()
     with unscoped("sweep of unclaimed runs"):
         for name, kind in job_kinds:
             if kind.queue not in settings.WORKER_QUEUES:
                 continue
-            quiet = runnable(kind).exclude(rung_at__gte=now - RING_AGAIN)
+            quiet = runnable(kind).exclude(rung_at__gte=Now() - RING_AGAIN)
             stale = list(quiet.order_by("id").values_list("pk", flat=True)[:500])
             if stale:
-                kind.model.objects.filter(pk__in=stale).update(rung_at=now)
+                kind.model.objects.filter(pk__in=stale).update(rung_at=Now())
                 ring(name)
                 rung += 1
     return rung
 
 
-def beat_worker(started: Any) -> None:
-    """Tell the database that this worker lives and what it serves."""
+def beat_worker() -> None:
+    """Tell the database that this worker lives and what it serves; by the database's clock, which everybody who asks goes by."""
     WorkerBeat.objects.update_or_create(
-        name=WORKER_NAME, defaults={"queues": settings.WORKER_QUEUES, "started_at": started, "seen_at": timezone.now()}
+        name=WORKER_NAME,
+        defaults={"queues": settings.WORKER_QUEUES, "seen_at": Now()},
+        create_defaults={"queues": settings.WORKER_QUEUES, "seen_at": Now(), "started_at": Now()},
     )
 
 
@@ -144,12 +145,11 @@ class WorkerThread(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        started = timezone.now()
         last_beat = 0.0
         while not self.stopping.wait(1.0):
             try:
                 if time.monotonic() - last_beat > 10:
-                    beat_worker(started)
+                    beat_worker()
                     last_beat = time.monotonic()
                 sweep()
             except DatabaseError:
@@ -167,7 +167,7 @@ def _start_thread(**_kwargs: Any) -> None:
     global _thread
     for _name, kind in job_kinds:
         release_dead(kind)
-    beat_worker(timezone.now())
+    beat_worker()
     _thread = WorkerThread()
     _thread.start()
 
@@ -183,5 +183,5 @@ def housekeeping() -> None:
     """Forget workers long gone, expired sessions, and rows of finished work past their keeping."""
     from django.core.management import call_command
 
-    WorkerBeat.objects.filter(seen_at__lt=timezone.now() - timedelta(days=1)).delete()
+    WorkerBeat.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
     call_command("clearsessions")
