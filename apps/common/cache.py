@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 
 AWAY_S = 5.0  # after a failure Redis is left alone for so long: waiting for it in every request would stop the portal
 
+_clients: dict[str, Any] = {}
+_away_until: dict[str, float] = {}
+
 
 class JsonSerializer:
     """Values as JSON; numbers stay numbers, so that Redis can count."""
@@ -39,15 +42,22 @@ class SharedCache(RedisCache):
         options.setdefault("socket_timeout", 0.5)
         options.setdefault("socket_connect_timeout", 0.5)
         super().__init__(server, params)
-        self._own = LocMemCache("while-redis-is-away", {})
-        self._away_until = 0.0
+        self._url = server
+        self._own = LocMemCache(f"while {server} is away", {})
+
+    @property
+    def _cache(self) -> Any:
+        """One client, with its pool of connections, for the process: Django makes a cache object for every thread, and each request has its own."""
+        if self._url not in _clients:
+            _clients[self._url] = self._class(self._servers, **self._options)
+        return _clients[self._url]
 
     def _either(self, method: str, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() >= self._away_until:
+        if time.monotonic() >= _away_until.get(self._url, 0.0):
             try:
                 return getattr(super(), method)(*args, **kwargs)
             except (RedisConnectionError, RedisTimeoutError) as error:
-                self._away_until = time.monotonic() + AWAY_S
+                _away_until[self._url] = time.monotonic() + AWAY_S
                 log.warning("Redis does not answer; limits are counted per process for now: %s", error)
         return getattr(self._own, method)(*args, **kwargs)
 

@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "kbportal/wsgi.py": "names the settings module",
     "kbportal/celery.py": "names the settings module",
     "kbportal/settings/base.py": "sets variables that numeric libraries read at import",
+    "kbportal/settings/__init__.py": "which settings are asked for, before anything is read for them",
     "kbportal/settings/test.py": "the test run's own data folder",
     "apps/ingestion/ocr.py": "the OCR runtime reads its thread count and its telemetry switch from there, also where no settings are loaded",
     "apps/ingestion/sandbox.py": "passes on the few system variables that a parsing process may see",

@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from apps.common import context
+from apps.common import context, temp
 from apps.common.errors import DomainError, TransientError
 from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, release_dead, runnable
 from apps.common.jobs.models import RunState
@@ -145,9 +146,15 @@ class WorkerThread(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        last_beat = 0.0
-        while not self.stopping.wait(1.0):
+        last_beat, wait_s = float("-inf"), 0.0
+        is_new = True
+        while not self.stopping.wait(wait_s):
+            wait_s = 1.0
             try:
+                if is_new:  # here and not before: a database that is busy at this moment is asked again
+                    for _name, kind in job_kinds:
+                        release_dead(kind)
+                    is_new = False
                 if time.monotonic() - last_beat > 10:
                     beat_worker()
                     last_beat = time.monotonic()
@@ -155,7 +162,8 @@ class WorkerThread(threading.Thread):
             except DatabaseError:
                 log.warning("the sweeper could not reach the database", exc_info=True)
                 connection.close()
-        WorkerBeat.objects.filter(name=WORKER_NAME).delete()
+        with suppress(DatabaseError):
+            WorkerBeat.objects.filter(name=WORKER_NAME).delete()
         connection.close()
 
 
@@ -165,9 +173,7 @@ _thread: WorkerThread | None = None
 @worker_ready.connect
 def _start_thread(**_kwargs: Any) -> None:
     global _thread
-    for _name, kind in job_kinds:
-        release_dead(kind)
-    beat_worker()
+    temp.sweep(settings.TEMP_DIR)
     _thread = WorkerThread()
     _thread.start()
 
@@ -180,8 +186,9 @@ def _stop_thread(**_kwargs: Any) -> None:
 
 @shared_task(name="apps.common.jobs.tasks.housekeeping")
 def housekeeping() -> None:
-    """Forget workers long gone, expired sessions, and rows of finished work past their keeping."""
+    """Forget workers long gone, expired sessions, and temporary files of processes that were killed."""
     from django.core.management import call_command
 
     WorkerBeat.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
     call_command("clearsessions")
+    temp.sweep(settings.TEMP_DIR)
