@@ -47,7 +47,7 @@ class SharedCache(RedisCache):
 
     @property
     def _cache(self) -> Any:
-        """One client, with its pool of connections, for the process: Django makes a cache object for every thread, and each request has its own."""
+        """One client, with its pool of connections, for the process: Django makes a cache object for every thread, so for every request."""
         if self._url not in _clients:
             _clients[self._url] = self._class(self._servers, **self._options)
         return _clients[self._url]

@@ -86,7 +86,9 @@ def activate(request: HttpRequest, preferred: str) -> None:
     """Choose the language of this request and put it on `request.LANGUAGE_CODE`."""
     known = dict(settings.LANGUAGES)
     cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
-    language = next((code for code in (preferred, cookie) if code in known), "") or language_asked_for(request.headers.get("Accept-Language", ""))
+    language = next((code for code in (preferred, cookie) if code in known), "") or language_asked_for(
+        request.headers.get("Accept-Language", "")
+    )
     translation.activate(language)
     request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
 

@@ -17,7 +17,7 @@ class TemporaryUpload(TemporaryUploadedFile):
 
     def __init__(self, name: str, content_type: str, size: int, charset: str | None, content_type_extra: Any = None) -> None:
         suffix = ".upload" + os.path.splitext(name)[1][:20]
-        file = tempfile.NamedTemporaryFile(suffix=suffix, dir=temp_folder())  # noqa: SIM115 - closed, and so deleted, with the request
+        file = tempfile.NamedTemporaryFile(suffix=suffix, dir=temp_folder())
         UploadedFile.__init__(self, file, name, content_type, size, charset, content_type_extra)
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from django.core.files.storage import default_storage
 
 from apps.common import storage
-
 from apps.ingestion.plugins.protocol import ParseFailure
 from apps.knowledge.models import Document
 

@@ -56,7 +56,22 @@ QUERIES = [
     "page=-1", "page=0", "page=1000000000", "page=99999999999999999999999999", "page=1e9", "page=x", "page=", "page=1&page=2&page=zzz",
     "page_size=-1", "page_size=1000000", "page_size=0", "page_size=%FF", "page=%E4%BD", "page[]=1", "page=%D9%A1", "%FF=1", "=", "&&&", "page=" + "9" * 5000,
 ]  # fmt: skip
-QUERY_VALUES = ["", "-1", "0", "1e9", "99999999999999999999", "zzz", "%FF%FE", "%F0%9F%92%A9", "x" * 5000, "null", "a,,b", "'\"--", "%25%5F", "%ED%A0%80"]
+QUERY_VALUES = [
+    "",
+    "-1",
+    "0",
+    "1e9",
+    "99999999999999999999",
+    "zzz",
+    "%FF%FE",
+    "%F0%9F%92%A9",
+    "x" * 5000,
+    "null",
+    "a,,b",
+    "'\"--",
+    "%25%5F",
+    "%ED%A0%80",
+]
 #: sentences the contract gives word for word, in English for everybody
 FIXED = (
     "Auto setup is not available in this edition",
@@ -182,7 +197,14 @@ def test_each_field_of_each_body(world: World) -> None:
             for key in fields:
                 for value in WRONG:
                     sent = written({**sample, key: value})
-                    yield f"{method} {name} {key}={sent[-60:] if len(sent) > 400 else written(value)[:60]}", method, url, sent, "application/json", None
+                    yield (
+                        f"{method} {name} {key}={sent[-60:] if len(sent) > 400 else written(value)[:60]}",
+                        method,
+                        url,
+                        sent,
+                        "application/json",
+                        None,
+                    )
 
     complain(collected(world, cases()))
 
@@ -196,7 +218,9 @@ def test_a_wrong_type_names_its_field(world: World) -> None:
             for key, field in json_fields(op).items():
                 if isinstance(field, serializers.JSONField):
                     continue
-                value: Any = "x" if isinstance(field, (serializers.ListField, serializers.DictField, serializers.BaseSerializer)) else {"a": [1]}
+                value: Any = (
+                    "x" if isinstance(field, (serializers.ListField, serializers.DictField, serializers.BaseSerializer)) else {"a": [1]}
+                )
                 yield f"{method} {name} {key}={value}", method, url, written({**sample, key: value}), "application/json", {key}
 
     complain(collected(world, cases()))

@@ -221,7 +221,12 @@ def test_a_stale_form_is_refused_in_the_readers_language_with_the_way_back(langu
 
 
 def test_a_link_to_a_deleted_document_says_deleted_to_its_own_space_only(shelf: Shelf) -> None:
-    single, one, two, foreign = shelf.document("a.txt"), shelf.document("b.txt"), shelf.document("c.txt"), shelf.document(base=shelf.foreign)
+    single, one, two, foreign = (
+        shelf.document("a.txt"),
+        shelf.document("b.txt"),
+        shelf.document("c.txt"),
+        shelf.document(base=shelf.foreign),
+    )
     assert shelf.admin.post(shelf.document_url(single, "delete")).status_code == 302
     shelf.admin.post(shelf.url("bulk/delete"), {"ids": [str(one.uid), str(two.uid)]})
     for document in (single, one, two):

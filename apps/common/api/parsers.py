@@ -18,7 +18,10 @@ MAX_DEPTH = 64
 
 
 class StrictJSONParser(JSONParser):
-    """Raises: ParseError for what is no JSON of this world; InvalidInput naming the field for what is nested too deep or holds half a character."""
+    """JSON that can be kept and given back.
+
+    Raises: ParseError for what is no JSON; InvalidInput naming the field for what is nested too deep or holds half a character.
+    """
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> Any:
         charset = (parser_context or {}).get("encoding", settings.DEFAULT_CHARSET)

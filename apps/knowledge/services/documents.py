@@ -106,7 +106,9 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
         if len(live) == 1:
             audit(actor, "knowledge.deleted", gone[0], target_type="knowledge", title=titles[0], type=documents[0].type)
         else:
-            audit(actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids)
+            audit(
+                actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids
+            )
         publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
         enqueue(run)
     return Deleted(f"cleanup-{run.pk}", len(live))
