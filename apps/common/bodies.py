@@ -39,14 +39,14 @@ class BodyLimit:
             await self._swallow(receive, int(declared))
             await self._refuse(scope, send)
             return
-        taken, over, answered = 0, False, False
+        taken, over, ended, answered = 0, False, False, False
 
         async def counted() -> MutableMapping[str, Any]:
-            nonlocal taken, over
+            nonlocal taken, over, ended
             message = await receive()
             taken += len(message.get("body") or b"")
             if taken > self.max_bytes:  # sent in chunks, without a length
-                over = True
+                over, ended = True, not message.get("more_body", False)
                 return {"type": "http.disconnect"}
             return message
 
@@ -57,6 +57,8 @@ class BodyLimit:
 
         await self.app(scope, counted, watched)
         if over and not answered:
+            if not ended:
+                await self._swallow(receive, self.max_bytes * 3)
             await self._refuse(scope, send)
 
     async def _swallow(self, receive: Receive, declared: int) -> None:

@@ -63,6 +63,11 @@ def test_a_body_without_a_length_is_cut_off_at_the_limit() -> None:
     assert seen <= LIMIT
 
 
+def test_the_last_part_may_be_the_one_too_many() -> None:
+    status, body, seen, read = ask([b"x" * 600, b"x" * 600], {"accept-language": "en"})
+    assert (status, body["error"]["details"]["reason"], seen, read) == (400, "too_large", 600, 2), "nothing more is waited for"
+
+
 def test_a_hopeless_body_is_not_read_to_its_end() -> None:
     status, _body, seen, read = ask([b"x" * 400] * 1000, {"content-length": "400000"}, path="/v1/knowledge/x")
     assert (status, seen, read) == (400, 0, 10), "four times the limit, then the connection is closed"
