@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 from apps.common import temp
@@ -64,6 +66,17 @@ def local_copy(key: str) -> Path:
 def temp_folder() -> Path:
     """Where this process puts its temporary files; what a killed process left there is removed by the next one."""
     return temp.folder_in(settings.TEMP_DIR)
+
+
+def probe() -> None:
+    """Use the store once: write, read, delete. Raises: OSError when it cannot be used."""
+    key = default_storage.save(f"probe/{uuid.uuid4().hex}", ContentFile(b"probe"))
+    try:
+        with read(key) as stored:
+            if stored.read() != b"probe":
+                raise OSError("what was written is not what is read")
+    finally:
+        remove(key)
 
 
 def free_bytes() -> int:
