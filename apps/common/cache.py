@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from django.core.cache.backends.locmem import LocMemCache
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
@@ -43,13 +43,14 @@ class SharedCache(RedisCache):
         options.setdefault("socket_connect_timeout", 0.5)
         super().__init__(server, params)
         self._url = server
+        self._settings = options
         self._own = LocMemCache(f"while {server} is away", {})
 
     @property
     def _cache(self) -> Any:
         """One client, with its pool of connections, for the process: Django makes a cache object for every thread, so for every request."""
         if self._url not in _clients:
-            _clients[self._url] = self._class(self._servers, **self._options)
+            _clients[self._url] = RedisCacheClient([self._url], **self._settings)
         return _clients[self._url]
 
     def _either(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -91,7 +92,7 @@ class SharedCache(RedisCache):
     def incr(self, *args: Any, **kwargs: Any) -> Any:
         return self._either("incr", *args, **kwargs)
 
-    def clear(self) -> bool:
+    def clear(self) -> None:
         self._own.clear()
         try:
             client = self._cache.get_client(None, write=True)
@@ -99,5 +100,3 @@ class SharedCache(RedisCache):
                 client.delete(key)
         except (RedisConnectionError, RedisTimeoutError) as error:
             log.warning("the cache could not be cleared: %s", error)
-            return False
-        return True

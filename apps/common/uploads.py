@@ -15,7 +15,7 @@ from apps.common.storage import temp_folder
 class TemporaryUpload(TemporaryUploadedFile):
     """Django's own, in a folder of ours."""
 
-    def __init__(self, name: str, content_type: str, size: int, charset: str | None, content_type_extra: Any = None) -> None:
+    def __init__(self, name: str, content_type: str, size: int, charset: Any, content_type_extra: Any = None) -> None:
         suffix = ".upload" + os.path.splitext(name)[1][:20]
         file = tempfile.NamedTemporaryFile(suffix=suffix, dir=temp_folder())
         UploadedFile.__init__(self, file, name, content_type, size, charset, content_type_extra)
@@ -26,4 +26,4 @@ class UploadHandler(TemporaryFileUploadHandler):
 
     def new_file(self, *args: Any, **kwargs: Any) -> None:
         FileUploadHandler.new_file(self, *args, **kwargs)
-        self.file = TemporaryUpload(self.file_name, self.content_type, 0, self.charset, self.content_type_extra)
+        self.file: Any = TemporaryUpload(str(self.file_name), str(self.content_type), 0, self.charset, self.content_type_extra)

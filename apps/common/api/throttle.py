@@ -17,8 +17,11 @@ class WindowThrottle(SimpleRateThrottle):
     The last window counts as far as it still reaches into the past `duration` seconds.
     """
 
+    num_requests: int
+    duration: int
+
     def allow_request(self, request: Any, view: Any) -> bool:
-        if self.rate is None or self.num_requests is None:
+        if self.rate is None:
             return True
         self.now = self.timer()
         window, self.left_s = int(self.now // self.duration), self.duration - self.now % self.duration
