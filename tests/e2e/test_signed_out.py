@@ -17,6 +17,7 @@ playwright = pytest.importorskip("playwright.sync_api")
 CHROMIUM = Path("/usr/bin/chromium")
 pytestmark = [pytest.mark.e2e, pytest.mark.process, pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium")]
 expect = playwright.expect
+expect.set_options(timeout=30_000)  # for the portal to answer, not for a person to wait
 
 DROP = """([files, target]) => {
   const data = new DataTransfer();
