@@ -51,10 +51,12 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.operations",
 ]
 
 MIDDLEWARE = [
     "apps.common.middleware.RequestIdMiddleware",
+    "apps.common.measures.MeasureMiddleware",
     "apps.common.middleware.NulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -254,7 +256,7 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "maintenance"
 CELERY_TASK_CREATE_MISSING_QUEUES = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
@@ -279,5 +281,6 @@ SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sql
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
+METRICS_TOKEN = env.METRICS_TOKEN
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
 UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}
