@@ -259,6 +259,7 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
 }
 WORKER_QUEUES = env.WORKER_QUEUES
