@@ -24,7 +24,7 @@ def test_a_request_and_its_work_can_be_followed_and_no_secret_stands_there(share
     me = rest.data("GET", "/auth/me")
     space = str(me["tenant"]["id"])
     asking = Rest(rest.base_url, token=rest.token, headers={"X-Request-ID": "follow-me-4711"})
-    assert asking.call("GET", "/knowledge/00000000-0000-0000-0000-000000000001").headers["x-request-id"] == "follow-me-4711"
+    assert asking.call("GET", "/knowledge/00000000-0000-0000-0000-000000000001").headers["X-Request-ID"] == "follow-me-4711"
     document = rest.upload(rest.make_base(), "note.md", "# Note\n\nSomething to read.\n").body["data"]["id"]
     rest.wait(document)
     wrong = Rest(rest.base_url, headers={"Authorization": "Bearer not-a-real-token-1", "X-API-Key": "kb-not-a-real-key-1"})
