@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -21,7 +22,14 @@ from apps.common import temp
 def write(key: str, source: File[Any]) -> str:
     """Store `source` (from its beginning) and return the key it is under; an existing key is never overwritten."""
     source.seek(0)
-    return str(default_storage.save(key, source))
+    is_new = not exists(key)
+    try:
+        return str(default_storage.save(key, source))
+    except OSError:
+        if is_new:  # a full disk ends the file where it was
+            with suppress(OSError):
+                remove(key)
+        raise
 
 
 def read(key: str) -> IO[bytes]:

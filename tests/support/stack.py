@@ -162,7 +162,7 @@ class LiveStack:
     def manage(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a management command against the same data; its output is captured."""
         command = [sys.executable, "manage.py", *argv]
-        return subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=120, check=check)
+        return subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=300, check=check)
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that the portal's processes logged."""

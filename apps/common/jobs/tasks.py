@@ -70,6 +70,7 @@ def drain(kind_name: str) -> int:
 def work(claim: Claim) -> None:
     """Do one claimed row and see that it ends truthfully, whatever happens."""
     token = context.run_id.set(f"{claim.kind.name}:{claim.run.pk}")
+    in_space = context.space_id.set(str(claim.run.space_id))
     started = time.monotonic()
     heartbeats.add(claim)
     try:
@@ -78,6 +79,7 @@ def work(claim: Claim) -> None:
     finally:
         heartbeats.drop(claim)
         log.info("%s run %s worked for %.1f s", claim.kind.name, claim.run.pk, time.monotonic() - started)
+        context.space_id.reset(in_space)
         context.run_id.reset(token)
 
 
