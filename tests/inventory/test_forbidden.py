@@ -35,6 +35,7 @@ SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown 
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
+    "apps/ingestion/passwords.py": "a schedule drops sealed file passwords of every space that outlived their run",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
     "apps/retrieval/services.py": "makes the index of every space again",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
