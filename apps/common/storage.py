@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -15,11 +16,20 @@ from django.core.files import File
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
+from apps.common import temp
+
 
 def write(key: str, source: File[Any]) -> str:
     """Store `source` (from its beginning) and return the key it is under; an existing key is never overwritten."""
     source.seek(0)
-    return str(default_storage.save(key, source))
+    is_new = not exists(key)
+    try:
+        return str(default_storage.save(key, source))
+    except OSError:
+        if is_new:  # a full disk ends the file where it was
+            with suppress(OSError):
+                remove(key)
+        raise
 
 
 def read(key: str) -> IO[bytes]:
@@ -56,9 +66,14 @@ def keys(prefix: str = "") -> Iterator[str]:
 
 def local_copy(key: str) -> Path:
     """A temporary file with the stored bytes, for readers that need a path; the caller deletes it. Raises: FileNotFoundError."""
-    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=temp_folder(), delete=False) as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return Path(target.name)
+
+
+def temp_folder() -> Path:
+    """Where this process puts its temporary files; what a killed process left there is removed by the next one."""
+    return temp.folder_in(settings.TEMP_DIR)
 
 
 def probe() -> None:

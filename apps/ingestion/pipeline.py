@@ -18,6 +18,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from apps.common import storage
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, DomainError, InvalidInput
 from apps.common.jobs.claims import Claim, Stop
@@ -120,7 +121,13 @@ def _read(work: Pass) -> ParsedDocument:
             ocr=work.ocr,
         )
         try:
-            return parse_file(request, limits=_limits(work.ocr), on_progress=work.claim.progress, should_stop=work.claim.should_stop)
+            return parse_file(
+                request,
+                limits=_limits(work.ocr),
+                on_progress=work.claim.progress,
+                should_stop=work.claim.should_stop,
+                folder=storage.temp_folder(),
+            )
         except ParseFailure:
             work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
             raise

@@ -108,7 +108,7 @@ def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_fol
         run=run if state in ("processing", "finalizing") else None,
         stage=str(STAGES.get(run["kind"], "")) if run and run["state"] == "running" else "",
         done_text=_done_text(run),
-        elapsed_s=(timezone.now() - started).total_seconds() if started else None,
+        elapsed_s=max(0.0, (timezone.now() - started).total_seconds()) if started else None,  # clocks of two machines differ
         step=_step(document, reason),
     )
 

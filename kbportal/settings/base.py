@@ -187,8 +187,9 @@ MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_TEMP_DIR = None
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+TEMP_DIR = DATA_DIR / "tmp"
+FILE_UPLOAD_TEMP_DIR = None  # the handler knows the folder
+FILE_UPLOAD_HANDLERS = ["apps.common.uploads.UploadHandler"]
 DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
 DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
 
@@ -197,7 +198,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.StrictJSONParser", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_SCHEMA_CLASS": "apps.common.api.schema.OperationSchema",
     "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
     "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
@@ -226,6 +227,13 @@ SPECTACULAR_SETTINGS = {
     },
     "SECURITY": [{"bearer": []}, {"apiKey": []}],
     "ENUM_NAME_OVERRIDES": {},
+}
+
+# Limits of requests are counted here: for all processes together in Redis, else in the memory of the one web process
+CACHES: dict[str, Any] = {
+    "default": {"BACKEND": "apps.common.cache.SharedCache", "LOCATION": env.BROKER_URL, "KEY_PREFIX": "kbportal"}
+    if env.BROKER_URL.startswith(("redis://", "rediss://"))
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
 # Background work

@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.common import http
+from apps.common import http, storage
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
@@ -348,7 +348,7 @@ class _on_disk:
     def __enter__(self) -> Path:
         if hasattr(self.upload, "temporary_file_path"):
             return Path(self.upload.temporary_file_path())
-        with tempfile.NamedTemporaryFile(prefix="kb-upload-", delete=False) as target:
+        with tempfile.NamedTemporaryFile(prefix="kb-upload-", dir=storage.temp_folder(), delete=False) as target:
             self.made = Path(target.name)
             self.upload.seek(0)
             for block in self.upload.chunks():
