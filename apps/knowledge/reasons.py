@@ -12,7 +12,7 @@ from typing import Any, Literal
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, ParseStatus
-from apps.knowledge.rules.documents import is_pdf
+from apps.knowledge.rules.documents import is_pdf, opened_with_password
 from apps.llm.failures import FAILURES, failure_of
 
 #: What a button beside the words does: read it again; as another encoding; with a password; bring a better file; look at the settings.
@@ -252,6 +252,13 @@ def reason_for(document: Document) -> Reason:
     if document.reason == "locked" and is_pdf(document):
         return LOCKED_PDF
     return reason_of(document.reason)
+
+
+def asks_password(document: Document) -> bool:
+    """Whether the next parse needs the password of the file: it is locked, or it was opened with one that was not kept."""
+    if document.parse_status == ParseStatus.FAILED:
+        return is_pdf(document) and document.reason in ("locked", "wrong_password")
+    return opened_with_password(document)
 
 
 def message_of(document: Document) -> str:

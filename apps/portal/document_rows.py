@@ -17,7 +17,6 @@ from apps.ingestion.selectors import live_runs, stall_verdicts
 from apps.knowledge import reasons
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus, Tag
 from apps.knowledge.reasons import Reason
-from apps.knowledge.rules.documents import is_pdf, opened_with_password
 from apps.llm.failures import FAILURES
 from apps.portal import links
 
@@ -170,13 +169,6 @@ def left_out_text(document: Document) -> str:
             shown = ", ".join(numbers[:LEFT_OUT_SHOWN]) + (" …" if len(numbers) > LEFT_OUT_SHOWN else "")
             found.append(str(words) % {"numbers": shown})
     return " · ".join(found)
-
-
-def asks_password(document: Document) -> bool:
-    """Whether the next parse needs the password of the file: it is locked, or it was opened with one that was not kept."""
-    if document.parse_status == ParseStatus.FAILED:
-        return is_pdf(document) and document.reason in ("locked", "wrong_password")
-    return opened_with_password(document)
 
 
 def _words(status: str, reason: Reason) -> tuple[str, Reason, str]:

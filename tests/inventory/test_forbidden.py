@@ -36,6 +36,7 @@ SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown 
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
+    "apps/ingestion/passwords.py": "a schedule drops sealed file passwords of every space that outlived their run",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
     "apps/llm/management/commands/rotate_secrets.py": "encrypts the keys of every space anew",
     "apps/operations/metrics.py": "counts the rows of every space and tells numbers only",
