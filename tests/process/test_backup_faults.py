@@ -54,7 +54,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> 
         connections[ALIAS].close()
         del connections[ALIAS], connections.settings[ALIAS]
     with closing(sqlite3.connect(stack.data_dir / "kbportal.sqlite3")) as connection, connection:
-        connection.execute("UPDATE knowledge_document SET deleted_at = NULL, parse_status = 'completed'")
+        connection.execute("UPDATE knowledge_document SET deleted_at = NULL, parse_status = 'completed', chunk_count = 0")
         connection.execute("UPDATE knowledge_knowledgebase SET deleted_at = NULL")
         names = connection.execute("SELECT storage_path, parsed_path FROM knowledge_document ORDER BY id").fetchall()
     for number, name in enumerate(name for row in names for name in row):
