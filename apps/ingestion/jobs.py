@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from django.conf import settings
 
+from apps.common.jobs.claims import Claim
 from apps.common.jobs.registry import JobKind, job_kinds
 from apps.ingestion import services
 from apps.ingestion.embedding import embed_work
 from apps.ingestion.models import IngestionRun
+from apps.ingestion.moderating import cancel_pass, retry_pass
 from apps.ingestion.pipeline import ocr_work, parse_work
 
-job_kinds.add(
-    services.PARSE,
-    JobKind(services.PARSE, IngestionRun, "parse", parse_work, lambda: settings.PARSE_CONCURRENCY, services.run_ended),
-)
-job_kinds.add(services.OCR, JobKind(services.OCR, IngestionRun, "ocr", ocr_work, lambda: 1, services.run_ended))
-job_kinds.add(services.EMBED, JobKind(services.EMBED, IngestionRun, "embed", embed_work, lambda: 1, services.run_ended))
+
+def _add(name: str, work: Callable[[Claim], None], concurrency: Callable[[], int]) -> None:
+    kind = JobKind(name, IngestionRun, name, work, concurrency, services.run_ended, retry=retry_pass, cancel=cancel_pass)
+    job_kinds.add(name, kind)
+
+
+_add(services.PARSE, parse_work, lambda: settings.PARSE_CONCURRENCY)
+_add(services.OCR, ocr_work, lambda: 1)
+_add(services.EMBED, embed_work, lambda: 1)

@@ -95,6 +95,7 @@ class Results:
     legs: dict[str, dict[str, Any]] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
     took_ms: float = 0.0
+    parts_ms: dict[str, float] = field(default_factory=dict)  # embed: the question's vector; engine: both legs and their fusion
     bases: int = 0
 
 
@@ -203,14 +204,19 @@ def _weights(bases: list[KnowledgeBase]) -> tuple[float, float]:
 
 def _run(request: Query, bases: list[KnowledgeBase], options: Options, results: Results) -> list[Hit]:
     """Run the legs; several vector spaces among the bases cost one vector leg each, ranked into one list by cosine."""
+    started = time.perf_counter()
     if request.mode != "text":
         request = _with_vector(request, bases, options, results)
+    embedded = time.perf_counter()
+    results.parts_ms["embed"] = (embedded - started) * 1000
     try:
         hits = engine().search(request)
     except TransientError as error:
         log.exception("search failed")
         results.legs["text"] = {"status": "failed", "reason": type(error).__name__}
         return []
+    finally:
+        results.parts_ms["engine"] = (time.perf_counter() - embedded) * 1000
     if request.mode != "vector":
         results.legs["text"] = {"status": "ok", "hits": sum(1 for h in hits if h.text_leg)}
     if request.mode != "text":

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
 from kbportal import databases, env
+from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,8 +29,9 @@ KB_BASE_URL = env.BASE_URL
 VERSION = "0.1.0"
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "apps.moderation.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -51,6 +53,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.moderation",
 ]
 
 MIDDLEWARE = [
@@ -257,8 +260,12 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "retrieval-log": {"task": "apps.retrieval.tasks.trim_log", "schedule": 3600.0},
+    "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
 }
+RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
 PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
@@ -279,4 +286,3 @@ if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
-UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}
