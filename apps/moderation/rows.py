@@ -9,7 +9,7 @@ from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
 
 from apps.common.jobs.models import Run, RunState
 from apps.common.jobs.registry import job_kinds
@@ -112,14 +112,14 @@ def run_facts(run: Any, row: RunRow) -> list[Fact]:
     state = f"{row.state} · {_('No worker serves the queue %(queue)s.') % {'queue': row.queue}}" if row.waits else row.state
     return [
         Fact(_("State"), state, tone=row.tone),
-        Fact(_("About"), row.subject, row.subject_href),
+        Fact(pgettext("run", "About"), row.subject, row.subject_href),
         Fact(_("Space"), run.space.name, space),
         Fact(_("Queue"), row.queue, code=True),
         Fact(_("Reason"), row.reason or "—"),
         Fact(_("Error"), run.error or "—", code=bool(run.error)),
         Fact(_("Progress"), row.progress or "—"),
         Fact(
-            _("Attempts"),
+            pgettext("run", "Attempts"),
             _("%(tries)d after passing faults, taken over %(takeovers)d times") % {"tries": run.attempt, "takeovers": run.takeovers},
         ),
         Fact(_("Worker"), run.worker or "—", code=bool(run.worker)),

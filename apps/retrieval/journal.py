@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from apps.common import context
@@ -183,13 +183,8 @@ class Journal:
 def _store(batch: list[RetrievalLog]) -> int:
     """Store rows; those whose space is gone for good are dropped. How many were stored. Raises: DatabaseError."""
     with unscoped("rows of the retrieval log carry their space"):
-        try:
-            with transaction.atomic():
-                RetrievalLog.objects.bulk_create(batch)
-            return len(batch)
-        except IntegrityError:
-            known = set(Space.objects.filter(pk__in={row.space_id for row in batch}).values_list("pk", flat=True))
-            return len(RetrievalLog.objects.bulk_create([row for row in batch if row.space_id in known]))
+        known = set(Space.objects.filter(pk__in={row.space_id for row in batch}).values_list("pk", flat=True))
+        return len(RetrievalLog.objects.bulk_create([row for row in batch if row.space_id in known]))
 
 
 journal = Journal()

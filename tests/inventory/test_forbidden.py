@@ -36,11 +36,17 @@ UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
+    "apps/moderation/admin/searches.py": "an export is streamed after the page's own filter was put back",
+    "apps/moderation/services/storage.py": "measures the files of every space",
+    "apps/moderation/site.py": "the moderator admin: lifted for a page once the site has asked for a moderator",
+    "apps/retrieval/journal.py": "rows of the log carry their space; they are stored and trimmed for all spaces together",
     "apps/retrieval/services.py": "makes the index of every space again",
+    "apps/spaces/listeners.py": "the keys of a closed account end in every space",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {
     "apps/common/moving.py": "copies whole tables between two databases and sets sequences",
+    "apps/moderation/selectors/disk.py": "asks PostgreSQL how big the database is",
     "apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer",
 }
 SAVE_OVERRIDES: dict[str, str] = {}

@@ -11,6 +11,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 from unfold.admin import ModelAdmin
 
@@ -32,11 +33,20 @@ class MetadataAdmin(ModelAdmin):  # type: ignore[misc]
     """`facts` and `sections` make the page of one row; `noun` names its acts (apps/moderation/acts.py)."""
 
     noun: ClassVar[str] = ""
+    names: ClassVar[tuple[Any, Any]]  # what one and several are called here
     list_per_page = 50
     list_max_show_all = 50
     list_fullwidth = True
     list_filter_submit = False
     detail_template: ClassVar[str] = "moderation/detail.html"
+
+    def __init__(self, model: Any, admin_site: Any) -> None:
+        super().__init__(model, admin_site)
+        self.opts.verbose_name, self.opts.verbose_name_plural = self.names
+
+    def title_of(self, obj: Any) -> str:
+        """The headline of the page of one row."""
+        return str(obj)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return self.has_view_permission(request)
@@ -78,10 +88,10 @@ class MetadataAdmin(ModelAdmin):  # type: ignore[misc]
             "facts": self.facts(request, obj),
             "buttons": buttons(request, self.noun, obj) if self.noun else [],
             "back": reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"),
-            "back_label": str(self.opts.verbose_name_plural),
+            "back_label": capfirst(self.opts.verbose_name_plural),
             **self.sections(request, obj),
         }
-        return page(request, self.detail_template, str(obj), context)
+        return page(request, self.detail_template, self.title_of(obj), context)
 
     def history_view(self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         raise Http404  # "What moderators did" has it for everything
@@ -106,6 +116,19 @@ class NumberFilter(SimpleListFilter):
     @staticmethod
     def _number(raw: str) -> int:
         return int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 19 else 0
+
+
+class ChoiceFilter(SimpleListFilter):
+    """By a field with choices, under a name of its own."""
+
+    choices_of: ClassVar[Any] = ()
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return list(self.choices_of)
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        known = [value for value, _word in self.choices_of]
+        return queryset.filter(**{self.parameter_name: self.value()}) if self.value() in known else queryset
 
 
 class SpaceFilter(NumberFilter):

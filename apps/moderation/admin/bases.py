@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
-from apps.moderation.admin.base import MetadataAdmin, SpaceFilter, mark, space_link
+from apps.moderation.admin.base import ChoiceFilter, MetadataAdmin, SpaceFilter, mark, space_link
 from apps.moderation.admin.spaces import GoneFilter
 from apps.moderation.rows import Fact, when
 from apps.moderation.selectors.storage import holdings_of_bases
@@ -19,11 +19,18 @@ from apps.moderation.site import moderator
 from apps.moderation.words import TONES, size_text
 
 
+class TypeFilter(ChoiceFilter):
+    title = _("type")
+    parameter_name = "type"
+    choices_of = KnowledgeBase.Type.choices
+
+
 @admin.register(KnowledgeBase)
 class KnowledgeBaseAdmin(MetadataAdmin):
     noun = "base"
-    list_display = ("name", "space_name", "type_word", "documents", "failed", "passages", "originals", "created", "state")
-    list_filter = ("type", GoneFilter, SpaceFilter)
+    names = (_("knowledge base"), _("knowledge bases"))
+    list_display = ("title", "space_name", "type_word", "documents", "failed", "passages", "originals", "created", "state")
+    list_filter = (TypeFilter, GoneFilter, SpaceFilter)
     search_fields = ("name", "space__name", "=uid")
     search_help_text = _("Name, space, or id")
     list_select_related = ("space",)
@@ -33,6 +40,10 @@ class KnowledgeBaseAdmin(MetadataAdmin):
         holdings = holdings_of_bases(actor=moderator(request), ids=[base.pk for base in rows])
         for base in rows:
             base.holding = holdings[base.pk]
+
+    @admin.display(description=_("Name"), ordering="name")
+    def title(self, base: Any) -> str:
+        return str(base.name)
 
     @admin.display(description=_("Space"), ordering="space__name")
     def space_name(self, base: Any) -> Any:

@@ -8,14 +8,14 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext_lazy
 
 from apps.common.errors import DomainError
 from apps.ingestion.models import IngestionRun, Span
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.reasons import REASONS, reason_of
 from apps.moderation.acts import ACTS
-from apps.moderation.admin.base import BaseFilter, MetadataAdmin, SpaceFilter, base_link, mark, space_link
+from apps.moderation.admin.base import BaseFilter, ChoiceFilter, MetadataAdmin, SpaceFilter, base_link, mark, space_link
 from apps.moderation.admin.spaces import access_of
 from apps.moderation.doing import perform
 from apps.moderation.rows import Fact, run_reason, run_row, seconds, when
@@ -68,16 +68,32 @@ class ReasonFilter(admin.SimpleListFilter):
         return queryset.filter(reason=self.value()) if self.value() in REASONS else queryset
 
 
+class OriginFilter(ChoiceFilter):
+    title = _("origin")
+    parameter_name = "type"
+    choices_of = (
+        ("file", _("an uploaded file")),
+        ("url", _("a web page")),
+        ("file_url", _("a file from an address")),
+        ("manual", _("written here")),
+    )
+
+
 @admin.register(Document)
 class DocumentAdmin(MetadataAdmin):
     noun = "document"
-    list_display = ("title", "space_name", "base_name", "state", "why", "kind", "size", "passages", "vectors", "changed")
-    list_filter = (StateFilter, ReasonFilter, "type", SpaceFilter, BaseFilter)
+    names = (_("document"), _("documents"))
+    list_display = ("name", "space_name", "base_name", "state", "why", "kind", "size", "passages", "vectors", "changed")
+    list_filter = (StateFilter, ReasonFilter, OriginFilter, SpaceFilter, BaseFilter)
     search_fields = ("title", "file_name", "=uid")
     search_help_text = _("Title, file name, or id")
     list_select_related = ("space", "kb")
     ordering = ("-pk",)
     actions = ("read_again", "stop")
+
+    @admin.display(description=_("Title"), ordering="title")
+    def name(self, document: Any) -> str:
+        return str(document.title)
 
     @admin.display(description=_("Space"))
     def space_name(self, document: Any) -> Any:
@@ -99,7 +115,7 @@ class DocumentAdmin(MetadataAdmin):
     def kind(self, document: Any) -> str:
         return kind_of(document)
 
-    @admin.display(description=_("Size"), ordering="file_size")
+    @admin.display(description=_("File size"), ordering="file_size")
     def size(self, document: Any) -> str:
         return size_text(document.file_size)
 
@@ -125,24 +141,23 @@ class DocumentAdmin(MetadataAdmin):
 
     def facts(self, request: HttpRequest, obj: Any) -> list[Fact]:
         counts = ", ".join(f"{count} {name}" for name, count in (obj.counts or {}).items())
-        reason = reason_of(obj.reason) if obj.reason else None
         return [
             Fact(
                 _("State"),
                 _("Deleted on %(day)s") % {"day": when(obj.deleted_at)} if obj.deleted_at else obj.get_parse_status_display(),
                 tone="off" if obj.deleted_at else TONES.get(obj.parse_status, ""),
             ),
-            *([Fact(_("Reason"), f"{reason.title}. {reason.why}"), Fact(_("What to do"), reason.next)] if reason else []),
+            *(_why(obj.reason) if obj.reason else []),
             *([Fact(_("Error"), obj.error_message, code=True)] if obj.error_message else []),
             Fact(_("Space"), obj.space.name, reverse("admin:spaces_space_change", args=[obj.space_id])),
             Fact(_("Knowledge base"), obj.kb.name, reverse("admin:knowledge_knowledgebase_change", args=[obj.kb_id])),
             Fact(_("Kind"), kind_of(obj)),
-            Fact(_("Size"), size_text(obj.file_size)),
+            Fact(_("File size"), size_text(obj.file_size)),
             Fact(_("Length"), counts or "—"),
             Fact(_("Passages"), _("%(passages)d, %(vectors)d with vectors") % {"passages": obj.chunk_count, "vectors": obj.vector_count}),
             Fact(_("Found by searches"), _("yes") if obj.is_answerable else _("no")),
             Fact(_("Came by"), obj.channel),
-            Fact(_("Attempt"), obj.attempt),
+            Fact(pgettext_lazy("run", "Attempt"), obj.attempt),
             Fact(_("Added"), when(obj.created_at)),
             Fact(_("Finished"), when(obj.processed_at)),
             Fact(_("Id"), obj.uid, code=True),
@@ -184,6 +199,12 @@ def state_mark(document: Any) -> Any:
     return mark(TONES.get(document.parse_status, ""), document.get_parse_status_display())
 
 
+def _why(code: str) -> list[Fact]:
+    reason = reason_of(code)
+    said = _("%(title)s. %(why)s") % {"title": reason.title, "why": reason.why}
+    return [Fact(_("Reason"), said), Fact(_("What to do"), reason.next)]
+
+
 def kind_of(document: Any) -> str:
     return document.file_type or {"url": _("web page"), "manual": _("written here")}.get(document.type, document.type)
 
@@ -205,7 +226,7 @@ def runs_table(request: HttpRequest, document: Any) -> dict[str, Any]:
                 {"text": drawn.took or drawn.progress or "—"},
             ]
         )
-    head = [_("Run"), _("State"), _("Reason"), _("Attempt"), _("Made"), _("Took")]
+    head = [_("Run"), _("State"), _("Reason"), pgettext_lazy("run", "Attempt"), _("Made"), _("Took")]
     return {"title": _("Runs"), "head": head, "rows": rows, "empty": _("Nothing has been done with it.")}
 
 

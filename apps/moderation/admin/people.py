@@ -20,11 +20,37 @@ from apps.moderation.rows import Fact, when
 from apps.spaces.models import ApiKey, Membership
 
 
+class YesNoFilter(admin.SimpleListFilter):
+    """By a truth of the row, in words of its own."""
+
+    field = ""
+    words: tuple[Any, Any] = ("", "")  # yes, no
+
+    def lookups(self, request: Any, model_admin: Any) -> list[tuple[str, Any]]:
+        return [("1", self.words[0]), ("0", self.words[1])]
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset.filter(**{self.field: self.value() == "1"}) if self.value() in ("0", "1") else queryset
+
+
+class ActiveFilter(YesNoFilter):
+    title = _("state")
+    parameter_name = field = "is_active"
+    words = (_("Active"), _("Deactivated"))
+
+
+class StaffFilter(YesNoFilter):
+    title = _("moderator")
+    parameter_name = field = "is_staff"
+    words = (_("Moderators"), _("Everybody else"))
+
+
 @admin.register(User)
 class UserAdmin(MetadataAdmin):
     noun = "user"
-    list_display = ("email", "username", "state", "moderates", "spaces", "last_seen", "created")
-    list_filter = ("is_active", "is_staff")
+    names = (_("person"), _("people"))
+    list_display = ("address", "name", "state", "moderates", "spaces", "last_seen", "created")
+    list_filter = (ActiveFilter, StaffFilter)
     search_fields = ("email", "username")
     search_help_text = _("E-mail address or name")
     ordering = ("-created_at",)
@@ -37,6 +63,14 @@ class UserAdmin(MetadataAdmin):
         for user in rows:
             user.space_count = counts.get(user.pk, 0)
             user.seen_at = seen.get(user.pk)
+
+    @admin.display(description=_("E-mail address"), ordering="email")
+    def address(self, user: Any) -> str:
+        return str(user.email)
+
+    @admin.display(description=_("Name"), ordering="username")
+    def name(self, user: Any) -> str:
+        return str(user.username)
 
     @admin.display(description=_("State"), ordering="is_active")
     def state(self, user: Any) -> Any:

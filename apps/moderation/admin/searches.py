@@ -21,7 +21,7 @@ from apps.accounts.models import User
 from apps.common.scope import unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.knowledge.selectors import as_uuid
-from apps.moderation.admin.base import MetadataAdmin, SpaceFilter, link, mark, space_link
+from apps.moderation.admin.base import ChoiceFilter, MetadataAdmin, SpaceFilter, link, mark, space_link
 from apps.moderation.admin.spaces import access_of
 from apps.moderation.charts import bars_of_days, bars_of_times
 from apps.moderation.rows import Fact, when
@@ -82,10 +82,29 @@ class LegFilter(admin.SimpleListFilter):
         return queryset.exclude(failed_leg="") if self.value() == "failed" else queryset
 
 
+class OutcomeFilter(ChoiceFilter):
+    title = _("result")
+    parameter_name = "outcome"
+    choices_of = RetrievalLog.Outcome.choices
+
+
+class DoorFilter(ChoiceFilter):
+    title = _("door")
+    parameter_name = "door"
+    choices_of = RetrievalLog.Door.choices
+
+
+class DateFilter(RangeDateFilter):  # type: ignore[misc]
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.title = _("date")
+
+
 @admin.register(RetrievalLog)
 class RetrievalLogAdmin(MetadataAdmin):
-    list_display = ("time", "space_name", "door", "result", "question", "found", "milliseconds", "leg", "who")
-    list_filter = ("outcome", "door", SlowFilter, LegFilter, ("created_at", RangeDateFilter), SpaceFilter, KbFilter)
+    names = (_("search"), _("searches"))
+    list_display = ("time", "space_name", "door_word", "result", "question", "found", "milliseconds", "leg", "who")
+    list_filter = (OutcomeFilter, DoorFilter, SlowFilter, LegFilter, ("created_at", DateFilter), SpaceFilter, KbFilter)
     list_filter_submit = True
     search_fields = ("=request_id",)
     search_help_text = _("Request id")
@@ -109,6 +128,10 @@ class RetrievalLogAdmin(MetadataAdmin):
     @admin.display(description=_("Space"))
     def space_name(self, row: Any) -> Any:
         return space_link(row.space)
+
+    @admin.display(description=_("Door"), ordering="door")
+    def door_word(self, row: Any) -> str:
+        return str(row.get_door_display())
 
     @admin.display(description=_("Result"), ordering="outcome")
     def result(self, row: Any) -> Any:
@@ -135,6 +158,9 @@ class RetrievalLogAdmin(MetadataAdmin):
         if row.actor_user_id and row.name != row.actor:
             return link(reverse("admin:accounts_user_change", args=[row.actor_user_id]), row.name)
         return row.name
+
+    def title_of(self, obj: Any) -> str:
+        return str(_("Search %(id)d") % {"id": obj.pk})
 
     def get_urls(self) -> list[URLPattern]:
         export = path("export.jsonl", self.admin_site.admin_view(self.export_view), name="retrieval_log_export")
@@ -188,7 +214,7 @@ class RetrievalLogAdmin(MetadataAdmin):
             Fact(
                 _("Time taken"),
                 _("%(all)s ms: %(embed)s reading the question, %(engine)s in the index")
-                % {"all": obj.took_ms, "embed": parts.get("embed", 0), "engine": parts.get("engine", 0)},
+                % {"all": round(obj.took_ms), "embed": round(parts.get("embed", 0)), "engine": round(parts.get("engine", 0))},
             ),
             Fact(_("Error"), obj.error or "—", code=bool(obj.error)),
             Fact(_("Request id"), obj.request_id or "—", code=True),

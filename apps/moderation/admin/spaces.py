@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import KnowledgeBase
-from apps.moderation.admin.base import MetadataAdmin, link, mark
+from apps.moderation.admin.base import ChoiceFilter, MetadataAdmin, link, mark
 from apps.moderation.rows import Fact, when
 from apps.moderation.selectors.contents import grants_of, readable_spaces
 from apps.moderation.selectors.storage import holdings_of_bases, holdings_of_spaces
@@ -35,11 +35,18 @@ class GoneFilter(admin.SimpleListFilter):
         )
 
 
+class KindFilter(ChoiceFilter):
+    title = _("kind")
+    parameter_name = "kind"
+    choices_of = Space.Kind.choices
+
+
 @admin.register(Space)
 class SpaceAdmin(MetadataAdmin):
     noun = "space"
-    list_display = ("name", "number", "kind_word", "owner_link", "people", "bases", "documents", "originals", "created", "state")
-    list_filter = ("kind", GoneFilter)
+    names = (_("space"), _("spaces"))
+    list_display = ("title", "number", "kind_word", "owner_link", "people", "bases", "documents", "originals", "created", "state")
+    list_filter = (KindFilter, GoneFilter)
     search_fields = ("name", "owner__email", "owner__username", "=id")
     search_help_text = _("Name, number, or the owner's address")
     list_select_related = ("owner",)
@@ -54,6 +61,10 @@ class SpaceAdmin(MetadataAdmin):
         for space in rows:
             space.member_count, space.base_count = members.get(space.pk, 0), bases.get(space.pk, 0)
             space.holding = holdings[space.pk]
+
+    @admin.display(description=_("Name"), ordering="name")
+    def title(self, space: Any) -> str:
+        return str(space.name)
 
     @admin.display(description=_("Number"), ordering="pk")
     def number(self, space: Any) -> int:

@@ -16,7 +16,8 @@ from apps.moderation.rows import Fact, when
 
 @admin.register(LogEntry)
 class TrailAdmin(MetadataAdmin):
-    list_display = ("time", "who", "what", "object_repr")
+    names = (_("act of a moderator"), _("acts of moderators"))
+    list_display = ("time", "who", "what", "target")
     search_fields = ("object_repr", "user__email")
     search_help_text = _("Name of what it was done to, or the moderator's address")
     list_select_related = ("user",)
@@ -33,6 +34,13 @@ class TrailAdmin(MetadataAdmin):
     @admin.display(description=_("What"))
     def what(self, entry: Any) -> Any:
         return act_word(entry)
+
+    @admin.display(description=_("Done to"))
+    def target(self, entry: Any) -> str:
+        return str(entry.object_repr)
+
+    def title_of(self, obj: Any) -> str:
+        return f"{act_word(obj)}: {obj.object_repr}"
 
     def facts(self, request: HttpRequest, obj: Any) -> list[Fact]:
         return [

@@ -146,9 +146,10 @@ def _run_troubles(actor: Actor, since: datetime) -> Iterator[Trouble]:
         if kind in ("parse", "ocr") and reason not in ("internal", "stalled", "crashed"):
             continue  # the document says it in its own words
         title = ngettext("%(kind)s failed once in 24 hours.", "%(kind)s failed %(count)d times in 24 hours.", count)
+        what = title % {"kind": KINDS.get(kind, kind), "count": count}
         yield Trouble(
             "bad" if reason in ("internal", "stalled") else "warn",
-            title % {"kind": KINDS.get(kind, kind), "count": count} + f" {reason_of(reason).title}." if reason else "",
+            _("%(what)s Reason: %(reason)s.") % {"what": what, "reason": reason_of(reason).title} if reason else what,
             _("Open one to see its error, and try it again."),
             f"{reverse('admin:runs')}?{urlencode({'state': 'failed', 'kind': kind, 'reason': reason, 'hours': 48})}",
             _("Show them"),
