@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
 
@@ -57,6 +59,17 @@ def local_copy(key: str) -> Path:
     with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return Path(target.name)
+
+
+def probe() -> None:
+    """Use the store once: write, read, delete. Raises: OSError when it cannot be used."""
+    key = default_storage.save(f"probe/{uuid.uuid4().hex}", ContentFile(b"probe"))
+    try:
+        with read(key) as stored:
+            if stored.read() != b"probe":
+                raise OSError("what was written is not what is read")
+    finally:
+        remove(key)
 
 
 def free_bytes() -> int:

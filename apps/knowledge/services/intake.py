@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -35,10 +35,14 @@ MAX_CHANNEL = 32
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """`duplicate`: the document was there already (contract knowledge 4.3); `document` is the one that is there now."""
+    """`duplicate`: the document was there already (contract knowledge 4.3); `document` is the one that is there now.
+
+    `mismatch`: the uploaded name claims another kind of file than its content is.
+    """
 
     document: Document
     duplicate: bool = False
+    mismatch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
         found = intake.inspect(path, name, blank=digest.blank)
         existing = _same_bytes(base, digest.md5, found.extension)
         if existing is not None:
-            return _again(existing)
+            return replace(_again(existing), mismatch=found.mismatch)
         document = Document(
             space_id=base.space_id,
             kb=base,

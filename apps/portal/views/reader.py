@@ -18,7 +18,7 @@ from apps.portal.reader.details import details_context
 from apps.portal.reader.frame import reader_frame
 from apps.portal.reader.original import original_context, part_context
 from apps.portal.reader.passages import Asked, passages_context, reader_address
-from apps.portal.reader.pipeline import pipeline_context
+from apps.portal.reader.pipeline import pipeline_context, warnings_of
 from apps.portal.reader.source import Source, source_of
 
 
@@ -115,5 +115,9 @@ class DetailsView(PageView):
 
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = document_get(actor=self.actor, document_id=document_id)
-        context = {**reader_frame(self.actor, document, "details"), **details_context(self.actor, document)}
+        context = {
+            **reader_frame(self.actor, document, "details"),
+            **details_context(self.actor, document),
+            "warnings": warnings_of(document),
+        }
         return self.page("portal/reader_details.html", context)

@@ -38,6 +38,8 @@ class IntakeView(ApiView):
         name = stored.document.file_name if code == "duplicate_file" else stored.document.source
         kind = "File" if code == "duplicate_file" else "URL"
         message = f"{kind} already exists: {name}"
+        if stored.mismatch:
+            message += f". The name of the uploaded file does not match its type: the content is .{stored.document.file_type}"
         return Response({"success": False, "message": message, "data": DocumentOut(stored.document).data, "code": code}, status=409)
 
 
