@@ -3,6 +3,7 @@
 from django.db import migrations, models
 
 
+# upgrade: adds a column with a default to the table of people: SQLite rewrites that (small) table, PostgreSQL does not.
 class Migration(migrations.Migration):
 
     dependencies = [

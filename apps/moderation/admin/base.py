@@ -26,7 +26,8 @@ class FigureChangeList(ChangeList):
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         self.result_list = list(self.result_list)
-        self.model_admin.beside(request, self.result_list)
+        shown: Any = self.model_admin
+        shown.beside(request, self.result_list)
 
 
 class MetadataAdmin(ModelAdmin):  # type: ignore[misc]
@@ -128,7 +129,7 @@ class ChoiceFilter(SimpleListFilter):
 
     def queryset(self, request: Any, queryset: Any) -> Any:
         known = [value for value, _word in self.choices_of]
-        return queryset.filter(**{self.parameter_name: self.value()}) if self.value() in known else queryset
+        return queryset.filter(**{str(self.parameter_name): self.value()}) if self.value() in known else queryset
 
 
 class SpaceFilter(NumberFilter):

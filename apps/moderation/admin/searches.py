@@ -68,7 +68,7 @@ class SlowFilter(admin.SimpleListFilter):
         return [(str(ms), _("%(ms)d ms and more") % {"ms": ms}) for ms in SLOW_MS]
 
     def queryset(self, request: Any, queryset: Any) -> Any:
-        return queryset.filter(took_ms__gte=int(self.value())) if self.value() in [str(ms) for ms in SLOW_MS] else queryset
+        return queryset.filter(took_ms__gte=int(self.value() or 0)) if self.value() in [str(ms) for ms in SLOW_MS] else queryset
 
 
 class LegFilter(admin.SimpleListFilter):
@@ -180,7 +180,7 @@ class RetrievalLogAdmin(MetadataAdmin):
             }
         return answer
 
-    def export_view(self, request: HttpRequest) -> HttpResponse:
+    def export_view(self, request: HttpRequest) -> StreamingHttpResponse:
         """The filtered list as JSON lines, newest first, streamed. Questions only of spaces whose contents the moderator may read."""
         found = self.get_changelist_instance(request).queryset.order_by("-pk")
         readable = readable_spaces(actor=moderator(request))
@@ -265,13 +265,14 @@ def hits_table(row: RetrievalLog, title: str) -> dict[str, Any]:
     rows = []
     for rank, hit in enumerate(row.hits, 1):
         document = documents.get(hit["document"])
-        gone = document is None or document.deleted_at is not None
+        if document is not None and document.deleted_at is not None:
+            document = None
         title_cell = (
             {"text": _("a deleted document")}
-            if gone
+            if document is None
             else {"text": document.title, "href": reverse("admin:knowledge_document_change", args=[document.pk])}
         )
-        fate = _("deleted") if gone else _("there") if hit["chunk"] in passages else _("made anew since")
+        fate = _("deleted") if document is None else _("there") if hit["chunk"] in passages else _("made anew since")
         ranks = " / ".join(str(hit[leg] or "—") for leg in ("text_rank", "vector_rank"))
         rows.append(
             [
