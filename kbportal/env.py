@@ -141,6 +141,9 @@ PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one f
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
 PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
 WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+RETRIEVAL_LOG_DAYS: int = _declare(
+    "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
+)
 THROTTLE_SIGN_IN: str = _declare("KB_THROTTLE_SIGN_IN", "20/m", str, "Sign-in attempts one address may make (count/s|m|h).")
 THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one user or key may make (count/s|m|h).")
 FETCH_ALLOW: list[str] = _declare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -35,8 +36,12 @@ class VectorPart:
     vector: Vector
 
 
-def run_legs(request: Query, bases: Sequence[KnowledgeBase], own: tuple[float, ...] | None) -> tuple[list[Hit], dict[str, dict[str, Any]]]:
+def run_legs(
+    request: Query, bases: Sequence[KnowledgeBase], own: tuple[float, ...] | None, parts_ms: dict[str, float]
+) -> tuple[list[Hit], dict[str, dict[str, Any]]]:
     """The fused hits, and {leg: {status, ...}}: `ok`, `partial` (some bases only), `unavailable` or `failed`, with `code` and `reason`.
+
+    `parts_ms` gets how long the question's vectors took (`embed`) and both legs with their fusion (`engine`), in milliseconds.
 
     `own` is the caller's embedding of the question. Cosines of different models do not compare, so where several serve, ranks are fused.
 
@@ -44,16 +49,21 @@ def run_legs(request: Query, bases: Sequence[KnowledgeBase], own: tuple[float, .
     """
     legs: dict[str, dict[str, Any]] = {}
     parts: list[VectorPart] = []
+    started = time.perf_counter()
     if request.mode != "text":
         parts, legs["vector"] = _own_part(bases, own) if own is not None else _parts(request, bases)
         if not parts and legs["vector"]["status"] != "ok":
             request = replace(request, mode="text")
+    embedded = time.perf_counter()
+    parts_ms["embed"] = (embedded - started) * 1000
     try:
         hits = _searched(request, parts)
     except TransientError as error:
         log.exception("search failed")
         legs["text"] = {"status": "failed", "code": error.code, "reason": type(error).__name__}
         return [], legs
+    finally:
+        parts_ms["engine"] = (time.perf_counter() - embedded) * 1000
     if request.mode != "vector":
         legs["text"] = {"status": "ok", "hits": sum(1 for hit in hits if hit.text_leg)}
     if parts:

@@ -90,6 +90,7 @@ class Results:
     legs: dict[str, dict[str, Any]] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
     took_ms: float = 0.0
+    parts_ms: dict[str, float] = field(default_factory=dict)  # embed: the question's vector; engine: both legs and their fusion
     bases: int = 0
 
 
@@ -112,7 +113,7 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
     if request is None:
         results.took_ms = (time.perf_counter() - started) * 1000
         return results
-    hits, results.legs = run_legs(request, bases, options.vector)
+    hits, results.legs = run_legs(request, bases, options.vector, results.parts_ms)
     above = [hit for hit in hits if _above(hit, options)]
     kept, results.dropped = _pick(actor, above, options.limit, explain_dropped=explain_dropped)
     results.hits = [_passage(hit, chunk, text) for hit, chunk in kept]

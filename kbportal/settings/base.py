@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
 from kbportal import databases, env
+from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,8 +29,9 @@ KB_BASE_URL = env.BASE_URL
 VERSION = "0.1.0"
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "apps.moderation.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -51,6 +53,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.moderation",
     "apps.operations",
 ]
 
@@ -267,10 +270,14 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "retrieval-log": {"task": "apps.retrieval.tasks.trim_log", "schedule": 3600.0},
+    "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
+RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
 PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
@@ -297,4 +304,3 @@ if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
 
 METRICS_TOKEN = env.METRICS_TOKEN
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
-UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

@@ -40,7 +40,12 @@ UNSCOPED = {
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
     "apps/llm/management/commands/rotate_secrets.py": "encrypts the keys of every space anew",
     "apps/operations/metrics.py": "counts the rows of every space and tells numbers only",
+    "apps/moderation/admin/searches.py": "an export is streamed after the page's own filter was put back",
+    "apps/moderation/services/storage.py": "measures the files of every space",
+    "apps/moderation/site.py": "the moderator admin: lifted for a page once the site has asked for a moderator",
+    "apps/retrieval/journal.py": "rows of the log carry their space; they are stored and trimmed for all spaces together",
     "apps/retrieval/services.py": "makes the index of every space again",
+    "apps/spaces/listeners.py": "the keys of a closed account end in every space",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {
@@ -49,6 +54,7 @@ RAW_SQL = {
     "apps/operations/backup.py": "asks how large the database is",
     "apps/operations/fresh.py": "fills a database beside the one in use and puts it in its place",
     "apps/operations/snapshot.py": "reads in a transaction that may not write",
+    "apps/moderation/selectors/disk.py": "asks PostgreSQL how big the database is",
     "apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer",
 }
 SAVE_OVERRIDES: dict[str, str] = {}
