@@ -23,7 +23,12 @@ def on_each(engines: Sequence[str], module: str, arguments: Sequence[str]) -> No
     for engine in engines:
         with tempfile.TemporaryDirectory(prefix="kb-bench-") as folder, _database(engine) as url:
             kept = {key: value for key, value in os.environ.items() if not key.startswith("KB_")}
-            own = {"DJANGO_SETTINGS_MODULE": "kbportal.settings.test", "KB_TEST_DATA_DIR": f"{folder}/data", "KB_DATABASE_URL": url}
+            own = {
+                "DJANGO_SETTINGS_MODULE": "kbportal.settings.test",
+                "KB_TEST_DATA_DIR": f"{folder}/data",
+                "KB_DATA_DIR": f"{folder}/data",
+                "KB_DATABASE_URL": url,
+            }
             Path(folder, "data", "index").mkdir(parents=True)
             subprocess.run([sys.executable, "-m", module, "--inside", engine, *arguments], env={**kept, **own}, check=True)
 

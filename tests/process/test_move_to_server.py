@@ -57,7 +57,7 @@ def contents(rest: Rest, base: str) -> Any:
     documents = rest.data("GET", f"/knowledge-bases/{base}/knowledge?page_size=50")
     kept = ("id", "title", "file_name", "parse_status", "chunk_count", "vector_count", "created_at")
     listed = sorted([{name: row[name] for name in kept} for row in documents], key=lambda row: row["id"])
-    tags = {row["id"]: rest.document(row["id"])["tag_ids"] for row in listed}
+    tags = {row["id"]: rest.document(row["id"])["tags"] for row in listed}
     passages = {
         row["id"]: [
             (c["id"], c["seq_id"], c["content"], c["content_revision"]) for c in rest.data("GET", f"/chunks/{row['id']}?page_size=50")
