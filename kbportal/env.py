@@ -7,6 +7,7 @@ A `.env` file in the working directory is read first; the real environment wins 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ class Variable:
 
 
 VARIABLES: dict[str, Variable] = {}
+_EFFECTIVE: dict[str, str] = {}
+_SECRET = re.compile(r"SECRET|PASSWORD|TOKEN|_KEY(?:_ID)?$|://[^/@\s]*:[^/@\s]+@")
 
 
 def _declare(name: str, default: str, parse: Callable[[str], Any], help: str) -> Any:
     VARIABLES[name] = Variable(name, default, help, parse)
-    raw = os.environ.get(name, _DOTENV.get(name, default))
+    raw = _EFFECTIVE[name] = os.environ.get(name, _DOTENV.get(name, default))
     try:
         return parse(raw)
     except ValueError as error:
@@ -67,6 +70,12 @@ def _choice(*known: str) -> Callable[[str], str]:
     return parse
 
 
+def _token(raw: str) -> str:
+    if raw and (len(raw) < 16 or not raw.isascii() or any(mark.isspace() for mark in raw)):
+        raise ValueError("write at least 16 ASCII characters without white space")
+    return raw
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 _DOTENV = _read_dotenv(BASE_DIR / ".env")
 
@@ -90,6 +99,9 @@ SEARCH_BACKEND: str = _declare(
 )
 LOG_FORMAT: str = _declare("KB_LOG_FORMAT", "console", _choice("console", "json"), "console for people, json for log collectors.")
 LOG_LEVEL: str = _declare("KB_LOG_LEVEL", "INFO", str.upper, "Least severe level that is logged.")
+METRICS_TOKEN: str = _declare(
+    "KB_METRICS_TOKEN", "", _token, "Bearer token that opens /metrics, at least 16 characters; empty: there is no such page."
+)
 LANGUAGE: str = _declare(
     "KB_LANGUAGE", "zh-hans", _choice("zh-hans", "en"), "Language for people who have not chosen one and whose browser asks for neither."
 )
@@ -121,6 +133,16 @@ FETCH_ALLOW: list[str] = _declare(
 )
 
 
+def effective() -> dict[str, str]:
+    """{variable: its value as written} of everything declared, defaults included."""
+    return dict(_EFFECTIVE)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a setting is, or holds, a password or key."""
+    return bool(_SECRET.search(name) or _SECRET.search(value))
+
+
 def child_environment(**changes: str) -> dict[str, str]:
     """This process's environment with some variables set anew, for a command that must see other settings."""
     return {**os.environ, **changes}
@@ -143,3 +165,13 @@ def secret_key() -> str:
         finally:
             fresh.unlink()
     return path.read_text(encoding="ascii").strip()
+
+
+def keep_secret_key(key: str) -> None:
+    """Put another key in the place of the one made at the first start (a restore brings its own); processes take it when they start."""
+    path = DATA_DIR / "secret_key"
+    fresh = path.with_name(f".secret_key.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    os.replace(fresh, path)

@@ -25,6 +25,7 @@ urlpatterns = [
     path("api/docs/", login_not_required(SpectacularSwaggerSplitView.as_view(url_name="openapi")), name="api-docs"),
     path("account/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
+    path("", include("apps.operations.urls")),
     path("", include("apps.portal.urls")),
 ]
 

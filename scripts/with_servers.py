@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.support.postgres import running_postgres
 from tests.support.redis import RedisProcess
+from tests.support.tether import end_with_parent
 
 
 def main(argv: list[str]) -> int:
@@ -30,7 +31,7 @@ def main(argv: list[str]) -> int:
     try:
         with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder, running_postgres() as postgres, RedisProcess(Path(folder)) as redis:
             servers = {"KB_DATABASE_URL": postgres.create_database("kbportal"), "KB_BROKER_URL": redis.url}
-            return subprocess.run(argv, env={**os.environ, **servers}, check=False).returncode
+            return subprocess.run(argv, env={**os.environ, **servers}, check=False, preexec_fn=end_with_parent()).returncode
     except FileNotFoundError as error:
         sys.stderr.write(f"{error.filename or error} is not installed; the server shape cannot be tried here.\n")
         return 1

@@ -72,7 +72,7 @@ def _empty_index() -> Iterator[None]:
     """In the server shape the index stands in the one test database: a test that used it leaves none, whatever it forgot."""
     yield
     if settings.SEARCH_BACKEND == "postgres":
-        bare_engine().drop()  # type: ignore[attr-defined]
+        bare_engine().drop()
         forget_engine()
 
 

@@ -27,6 +27,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput, TransientError
+from apps.common.storage import temp_folder
 
 MAX_REDIRECTS = 5
 MAX_URL = 2048
@@ -252,7 +253,7 @@ def _save(
     on_chunk: Callable[[int], None] | None,
 ) -> Path:
     """Copy the body into a temporary file, unpacked, never more than `max_bytes` of it."""
-    handle, name = tempfile.mkstemp(prefix="kb-fetch-", dir=settings.FILE_UPLOAD_TEMP_DIR)
+    handle, name = tempfile.mkstemp(prefix="kb-fetch-", dir=temp_folder())
     path = Path(name)
     written = 0
     try:

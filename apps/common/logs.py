@@ -30,8 +30,11 @@ _SECRETS = [
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 " + HIDDEN),
     (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+@"), r"\1" + HIDDEN + "@"),
     (
-        re.compile(r"(?i)\b((?:x-)?api[_-]?key|password|secret|(?:access|refresh|csrf)?_?token)(\"?'?\s*[=:]\s*\"?'?)[^\s\"'&,;)}]+"),
-        r"\1\2" + HIDDEN,
+        re.compile(
+            r"(?i)([\w-]*(?:api[_-]?key|secret(?:[_-]\w*key)?|password|passwd|token|credential|kb_session)"  # a name that ends like this
+            r"[\"']?\s*[=:]\s*(?:bytes\()?b?[\"']?)(?!(?:bearer|basic)\s)[^\s\"'&,;)}\]]+"
+        ),
+        r"\1" + HIDDEN,
     ),
     (re.compile(r"\bsk-[\w-]{8,}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"), HIDDEN),

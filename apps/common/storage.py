@@ -5,19 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 from django.conf import settings
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
+
+from apps.common import temp
 
 
 def write(key: str, source: File[Any]) -> str:
     """Store `source` (from its beginning) and return the key it is under; an existing key is never overwritten."""
     source.seek(0)
-    return str(default_storage.save(key, source))
+    is_new = not exists(key)
+    try:
+        return str(default_storage.save(key, source))
+    except OSError:
+        if is_new:  # a full disk ends the file where it was
+            with suppress(OSError):
+                remove(key)
+        raise
 
 
 def read(key: str) -> IO[bytes]:
@@ -54,9 +66,25 @@ def keys(prefix: str = "") -> Iterator[str]:
 
 def local_copy(key: str) -> Path:
     """A temporary file with the stored bytes, for readers that need a path; the caller deletes it. Raises: FileNotFoundError."""
-    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", dir=temp_folder(), delete=False) as target:
         shutil.copyfileobj(source, target, 1 << 20)
     return Path(target.name)
+
+
+def temp_folder() -> Path:
+    """Where this process puts its temporary files; what a killed process left there is removed by the next one."""
+    return temp.folder_in(settings.TEMP_DIR)
+
+
+def probe() -> None:
+    """Use the store once: write, read, delete. Raises: OSError when it cannot be used."""
+    key = default_storage.save(f"probe/{uuid.uuid4().hex}", ContentFile(b"probe"))
+    try:
+        with read(key) as stored:
+            if stored.read() != b"probe":
+                raise OSError("what was written is not what is read")
+    finally:
+        remove(key)
 
 
 def free_bytes() -> int:

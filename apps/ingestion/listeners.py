@@ -7,7 +7,7 @@ from django.db.models import F
 from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
-from apps.ingestion import services, trace
+from apps.ingestion import passwords, services, trace
 from apps.ingestion.models import IngestionRun, Span
 from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentParseCancelled, DocumentsDeleted, DocumentStored
 from apps.knowledge.models import Document
@@ -18,7 +18,7 @@ def _document_stored(event: DocumentStored) -> None:
     services.runs_supersede(event.document_id, reason="superseded")
     Document.objects.filter(pk=event.document_id).update(attempt=F("attempt") + 1)
     document = Document.objects.get(pk=event.document_id)
-    services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options})
+    services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options}, password=event.password)
 
 
 @listen(DocumentParseCancelled)
@@ -26,6 +26,7 @@ def _parse_cancelled(event: DocumentParseCancelled) -> None:
     document = Document.objects.get(pk=event.document_id)
     for run in IngestionRun.objects.filter(document=document, state__in=LIVE):
         cancel_run(run)
+    passwords.forget(document.pk)
     trace.end_open(document, document.attempt, Span.Status.CANCELLED, reason="cancelled", error="stopped by a user")
 
 

@@ -28,6 +28,17 @@ class IngestionRun(Run):
         ]
 
 
+class FilePassword(SpaceOwned):
+    """The sealed one-off password a run opens its file with; see `apps.ingestion.passwords`."""
+
+    run = models.OneToOneField(IngestionRun, on_delete=models.CASCADE, related_name="+")
+    sealed = models.TextField()
+    created_at = models.DateTimeField(auto_now=True)
+
+    def __str__(self) -> str:
+        return f"password for run {self.run_id}"
+
+
 class Span(SpaceOwned):
     """A stage or part of one in an attempt's trace (contract knowledge 4.18)."""
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.conf import settings
 from django.core.files.storage import default_storage
 
+from apps.common import storage
 from apps.ingestion.plugins.protocol import ParseFailure
 from apps.knowledge.models import Document
 
@@ -41,7 +41,7 @@ def local_original(document: Document) -> Iterator[Path]:
 
 @contextmanager
 def _temporary(suffix: str) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="original-", dir=settings.DATA_DIR / "run"))
+    folder = Path(tempfile.mkdtemp(prefix="original-", dir=storage.temp_folder()))
     try:
         yield folder / f"original{suffix[:20]}"
     finally:

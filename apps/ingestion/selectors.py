@@ -92,6 +92,8 @@ def document_trace(*, actor: Actor, document: Document, attempt: int | None = No
     }
     if error := _last_error(document, spans, is_latest=chosen == latest):
         trace["last_error"] = error
+    if run := live_runs(actor=actor, documents=[document]).get(document.pk):
+        trace["progress"] = {"stage": run["kind"], "done": run["done"], "total": run["total"], "unit": run["unit"]}
     if verdict := stall_verdicts(actor=actor, documents=[document]).get(document.pk):
         trace["last_activity_at"] = verdict.last_activity_at
         if verdict.state:

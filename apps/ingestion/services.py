@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from apps.common.jobs.models import LIVE, RunState
 from apps.common.jobs.service import enqueue
-from apps.ingestion import trace
+from apps.ingestion import passwords, trace
 from apps.ingestion.models import IngestionRun, Span
 from apps.knowledge.models import Chunk, Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
@@ -18,8 +18,11 @@ from apps.knowledge.models.document import IN_FLIGHT
 PARSE, OCR, EMBED = "parse", "ocr", "embed"
 
 
-def run_start(document: Document, kind: str, options: dict[str, Any] | None = None) -> IngestionRun | None:
-    """Queue one pass over a document, or None when one of that kind is live already. Runs in the caller's transaction."""
+def run_start(document: Document, kind: str, options: dict[str, Any] | None = None, *, password: str = "") -> IngestionRun | None:
+    """Queue one pass over a document, or None when one of that kind is live already. Runs in the caller's transaction.
+
+    `password` opens a locked file; it is sealed for this pass alone.
+    """
     try:
         with transaction.atomic():
             run = IngestionRun.objects.create(
@@ -27,12 +30,14 @@ def run_start(document: Document, kind: str, options: dict[str, Any] | None = No
             )
     except IntegrityError:
         return None
+    passwords.keep(run, password)
     enqueue(run)
     return run
 
 
 def runs_supersede(document_id: int, *, reason: str) -> int:
     """End every live run of a document at once: a worker that holds one loses its hold and stores nothing."""
+    passwords.forget(document_id)
     return int(
         IngestionRun.objects.filter(document_id=document_id, state__in=LIVE).update(
             state=RunState.CANCELLED, reason=reason, finished_at=timezone.now(), claim_token=None, cancel_requested=True
@@ -42,6 +47,7 @@ def runs_supersede(document_id: int, *, reason: str) -> int:
 
 def run_ended(run: IngestionRun) -> None:
     """The row ended without its work having said how: make the document's state follow (in the same transaction)."""
+    passwords.forget(run.document_id)
     document = Document.objects.select_related("kb").filter(pk=run.document_id).first()
     if document is None or run.document_attempt != document.attempt:
         return
@@ -62,7 +68,9 @@ def document_fail(document: Document, reason: str, error: str, *, stage: str = "
     trace.end_open(document, document.attempt, status, reason=reason, error=error)
     if document_leave(document, ParseStatus.FAILED, reason=reason, error=error):
         Chunk.objects.filter(document=document).delete()
-        Document.objects.filter(pk=document.pk).update(chunk_count=0, vector_count=0, enabled=False, index_rev=F("index_rev") + 1)
+        Document.objects.filter(pk=document.pk).update(
+            chunk_count=0, vector_count=0, warnings=[], enabled=False, index_rev=F("index_rev") + 1
+        )
 
 
 def document_leave(document: Document, status: str, *, reason: str = "", error: str = "") -> bool:

@@ -108,7 +108,7 @@ def _content_of(document: Document) -> bytes | None:
 
 
 def _write_archive(documents: Sequence[Document]) -> Path:
-    with tempfile.NamedTemporaryFile(prefix="kb-archive-", suffix=".zip", delete=False) as target:
+    with tempfile.NamedTemporaryFile(prefix="kb-archive-", suffix=".zip", dir=storage.temp_folder(), delete=False) as target:
         path = Path(target.name)
     taken: set[str] = set()
     try:

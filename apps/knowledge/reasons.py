@@ -12,9 +12,10 @@ from typing import Any, Literal
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, ParseStatus
+from apps.knowledge.rules.documents import is_pdf
 
-#: What a button beside the words does: read it again; read it again as another encoding; bring a better file; look at the settings.
-Step = Literal["", "reparse", "encoding", "upload", "settings"]
+#: What a button beside the words does: read it again; as another encoding; with a password; bring a better file; look at the settings.
+Step = Literal["", "reparse", "encoding", "upload", "settings", "password"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,13 @@ REASONS: dict[str, Reason] = {
         _("It cannot be opened without it."),
         _("Save a copy without the password and upload that."),
         "upload",
+    ),
+    "wrong_password": Reason(
+        _("Wrong password"),
+        _("The password does not open the file"),
+        _("It was tried once and was not kept."),
+        _("Enter the password again; capitals and small letters differ."),
+        "password",
     ),
     "unsupported_type": Reason(
         _("Unknown type"),
@@ -171,6 +179,15 @@ REASONS: dict[str, Reason] = {
     ),
 }
 
+#: A locked PDF is opened here; an encrypted Office file has to come in without its password.
+LOCKED_PDF = Reason(
+    _("Locked"),
+    _("The file is protected by a password"),
+    _("It cannot be opened without it."),
+    _("Enter the password: it is used once and not kept. Or upload a copy without it."),
+    "password",
+)
+
 #: Waiting and silence: not failures, but states that ask for somebody.
 NO_WORKER = Reason(
     _("No worker"),
@@ -201,6 +218,13 @@ def reason_of(code: str) -> Reason:
     return REASONS.get(code, REASONS["internal"])
 
 
+def reason_for(document: Document) -> Reason:
+    """The words for a document that has a reason."""
+    if document.reason == "locked" and is_pdf(document):
+        return LOCKED_PDF
+    return reason_of(document.reason)
+
+
 def message_of(document: Document) -> str:
     """One line for `error_message` (contract knowledge 4.1): what happened and what to do next; "" unless it failed or was stopped.
 
@@ -210,5 +234,5 @@ def message_of(document: Document) -> str:
         return ""
     if document.reason not in REASONS:
         return document.error_message
-    words = REASONS[document.reason]
+    words = reason_for(document)
     return f"{words.title}{_(': ')}{words.next}"

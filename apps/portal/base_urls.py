@@ -32,6 +32,7 @@ urlpatterns = [
     path(_BASE + "bulk/tags", bulk.BulkTagsView.as_view(), name="bulk-tags"),
     path(_DOCUMENT + "menu", documents.DocumentMenuView.as_view(), name="document-menu"),
     path(_DOCUMENT + "reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
+    path(_DOCUMENT + "password", documents.DocumentPasswordView.as_view(), name="document-password"),
     path(_DOCUMENT + "stop", documents.DocumentStopView.as_view(), name="document-stop"),
     path(_DOCUMENT + "rename", documents.DocumentRenameView.as_view(), name="document-rename"),
     path(_DOCUMENT + "delete", documents.DocumentDeleteView.as_view(), name="document-delete"),

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
+from apps.common import measures
 from apps.common.actor import Actor
 from apps.common.errors import DomainError, InvalidInput, NotFound, TransientError
 from apps.common.policy import authorize
@@ -126,7 +127,13 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
         rows = _rows(actor, below)
         results.dropped += [_dropped(hit, rows.get(hit.chunk_id), "threshold") for hit in below]
     results.took_ms = (time.perf_counter() - started) * 1000
+    measures.SEARCH_SECONDS.labels(_outcome(results)).observe(results.took_ms / 1000)
     return results
+
+
+def _outcome(results: Results) -> str:
+    states = {leg["status"] for leg in results.legs.values()}
+    return "failed" if "failed" in states else "degraded" if "unavailable" in states else "ok"
 
 
 def _bases(actor: Actor, scope: Scope) -> list[KnowledgeBase]:
@@ -228,7 +235,8 @@ def _with_vector(request: Query, bases: list[KnowledgeBase], options: Options, r
         made = embedder(model)
         if made is None:
             raise InvalidInput(_("No embedding model is configured."))
-        vector: Vector = made.query(request.text)
+        with measures.search_leg("embedding"):
+            vector: Vector = made.query(request.text)
     except (TransientError, DomainError) as error:
         results.legs["vector"] = {"status": "unavailable", "reason": str(error)}
         return replace(request, mode="text")

