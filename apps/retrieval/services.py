@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
-from apps.knowledge.models import Chunk, Document, DocumentTag
+from apps.knowledge.models import Chunk, Document
 from apps.knowledge.services import document_indexed
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
@@ -31,10 +31,11 @@ INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: its headings, itself, and for the first passage the document's title and file name."""
+    """The text a passage is found by: its headings, itself, and for the first passage the document's title, file name and tags."""
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0:
-        parts = [document.title, document.file_name if document.file_name != document.title else "", *parts]
+        tags = sorted(tag.name for tag in document.tags.all())
+        parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
     return "\n".join([*filter(None, parts), chunk.content])
 
 
@@ -105,20 +106,19 @@ def index_entries(document_ids: Sequence[int]) -> list[IndexDocument]:
     """What the engine should hold for these documents; a document that must not be found is left out."""
     documents = {
         d.pk: d
-        for d in Document.objects.select_related("kb").filter(pk__in=document_ids, deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        for d in Document.objects.select_related("kb")
+        .prefetch_related("tags")
+        .filter(pk__in=document_ids, deleted_at__isnull=True, kb__deleted_at__isnull=True)
         if d.is_answerable
     }
     chunks: dict[int, list[Chunk]] = {pk: [] for pk in documents}
     for chunk in Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES).order_by("document_id", "chunk_index", "pk"):
         chunks[chunk.document_id].append(chunk)
-    tags: dict[int, list[int]] = {pk: [] for pk in documents}
-    for document_id, tag_id in DocumentTag.objects.filter(document_id__in=documents).values_list("document_id", "tag_id"):
-        tags[document_id].append(tag_id)
     spaces = {kb_id: serving_space(kb_id) for kb_id in {d.kb_id for d in documents.values()}}
-    return [_entry(d, chunks[pk], tuple(sorted(tags[pk])), spaces[d.kb_id]) for pk, d in documents.items()]
+    return [_entry(d, chunks[pk], spaces[d.kb_id]) for pk, d in documents.items()]
 
 
-def _entry(document: Document, chunks: list[Chunk], tag_ids: tuple[int, ...], vector_space: str) -> IndexDocument:
+def _entry(document: Document, chunks: list[Chunk], vector_space: str) -> IndexDocument:
     hashes = [meaning_hash(meaning_of(chunk)) for chunk in chunks]
     vectors = stored_vectors(document.space_id, vector_space, hashes) if vector_space else {}
     return IndexDocument(
@@ -127,7 +127,7 @@ def _entry(document: Document, chunks: list[Chunk], tag_ids: tuple[int, ...], ve
         kb_id=document.kb_id,
         rev=document.index_rev,
         folder_id=folder_key(document.folder_path),
-        tag_ids=tag_ids,
+        tag_ids=tuple(sorted(tag.pk for tag in document.tags.all())),
         enabled=True,
         vector_space=vector_space,
         chunks=tuple(IndexChunk(c.pk, words_of(document, c), vectors.get(h), c.is_enabled) for c, h in zip(chunks, hashes, strict=True)),

@@ -31,14 +31,15 @@ QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 class PostgresProcess:
     """A PostgreSQL server on a loopback port of its own, its data in `folder`; `url()` names a database on it.
 
-    Raises: FileNotFoundError when the package is not installed.
+    `programs`: the folder of those to use, when not the package's. Raises: FileNotFoundError when the package is not installed.
     """
 
-    def __init__(self, folder: Path, *, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *, settings: dict[str, str] | None = None, programs: Path | None = None) -> None:
         package = importlib.util.find_spec(PACKAGE)
-        if package is None or package.origin is None:
+        if programs is None and (package is None or package.origin is None):
             raise FileNotFoundError(PACKAGE)
-        self._package = Path(package.origin).parent
+        self._given = programs
+        self._package = Path(package.origin).parent if package and package.origin else Path()
         self.folder = folder
         self.port = free_port()
         self.settings = QUICK if settings is None else settings
@@ -122,8 +123,10 @@ class PostgresProcess:
 
     def _programs(self) -> Path:
         """Where the programs are, readable by whoever runs them: a copy when the environment lies in a private folder."""
-        found = self._package / "pginstall" / "bin"
-        if self._user is None:
+        found = self._given or self._package / "pginstall" / "bin"
+        if self._user is None or self._given:
+            if self._user:
+                shutil.chown(self.folder, self._user)
             return found
         shutil.chown(self.folder, self._user)
         reachable = subprocess.run(["test", "-x", found / "postgres"], user=self._user, check=False).returncode == 0
