@@ -16,7 +16,8 @@ from apps.accounts.models import User
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope, unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus, passage_hash
-from apps.spaces.models import ApiKey, Membership, Space
+from apps.spaces.models import ApiKey, Membership, Spacefrom tests.support.filestore import use_fresh_store
+
 
 
 class Person:
@@ -136,10 +137,8 @@ class World:
 @pytest.fixture
 def store(settings: Any, tmp_path: Path) -> Path:
     """An empty file store of the test's own."""
-    location = tmp_path / "files"
-    options = {**settings.STORAGES["default"]["OPTIONS"], "location": location}
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": options}}
-    return location
+    use_fresh_store(settings, tmp_path)
+    return tmp_path / "files"
 
 
 @pytest.fixture

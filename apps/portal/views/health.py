@@ -12,7 +12,8 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 from kombu.exceptions import OperationalError as BrokerError
 
-from apps.common.errors import DomainError, TransientError
+from apps.common import storage
+from apps.common.errors import DomainError, StoreUnavailable, TransientError
 from apps.common.jobs.service import served_queues
 from apps.retrieval.selectors import probe_vectors, probe_words
 from kbportal.celery import app
@@ -40,7 +41,7 @@ def ready(request: HttpRequest) -> JsonResponse:
             parts[name] = check() or "ok"
         except (DatabaseError, BrokerError, OSError, DomainError, TransientError) as error:
             log.warning("health check of %s failed: %s", name, error)
-            parts[name] = f"failed: {type(error).__name__}"
+            parts[name] = f"failed: {error.why if isinstance(error, StoreUnavailable) else type(error).__name__}"
     well = all(state == "ok" for state in parts.values())
     return JsonResponse({"status": "ok" if well else "degraded", "parts": parts}, status=200 if well else 503)
 
@@ -67,6 +68,11 @@ def _disk() -> str:
     return f"only {free // 1024**3} GiB free" if free < settings.DISK_REFUSE_BYTES else ""
 
 
+def _files() -> str:
+    storage.probe()
+    return ""
+
+
 def _search_words() -> str:
     probe_words()
     return ""
@@ -82,6 +88,7 @@ CHECKS: dict[str, Callable[[], str]] = {
     "broker": _broker,
     "worker": _worker,
     "disk": _disk,
+    "files": _files,
     "search_words": _search_words,
     "search_vectors": _search_vectors,
 }
