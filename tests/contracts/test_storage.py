@@ -46,7 +46,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
 
 @pytest.fixture(scope="module")
 def connected(object_server: ObjectServer) -> ObjectStore:
-    return made(storages.objects(object_server.url(), **ACCESS))
+    store = made(storages.objects(object_server.url(), **ACCESS))
+    store.probe()
+    return store
 
 
 @pytest.fixture

@@ -16,7 +16,8 @@ from apps.accounts.models import User
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope, unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus, passage_hash
-from apps.spaces.models import ApiKey, Membership, Spacefrom tests.support.filestore import use_fresh_store
+from apps.spaces.models import ApiKey, Membership, Space
+from tests.support.filestore import use_fresh_store
 
 
 

@@ -81,8 +81,10 @@ class LiveStack:
     @property
     def pids(self) -> dict[str, int]:
         """Process ids by name as the portal itself reports them; empty when it is down."""
+        run = self.data_dir / "run"
+        own = list(run.glob(f"pids-*-{self._process.pid}.json")) if self._process is not None else []
         try:
-            found = json.loads((self.data_dir / "run" / "pids.json").read_text(encoding="ascii"))
+            found = json.loads((own[0] if own else run / "pids.json").read_text(encoding="ascii"))
         except FileNotFoundError:
             return {}
         return {str(name): int(pid) for name, pid in found.items()}
