@@ -91,7 +91,10 @@ def local_path(key: str) -> Path | None:
 
 def local_copy(key: str, *, suffix: str = "") -> Path:
     """A temporary file with the stored bytes, for readers that need a path; the caller deletes it. Raises: FileNotFoundError."""
-    with read(key) as source, tempfile.NamedTemporaryFile(prefix="kb-", suffix=suffix, dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+    with (
+        read(key) as source,
+        tempfile.NamedTemporaryFile(prefix="kb-", suffix=suffix, dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target,
+    ):
         path = Path(target.name)
         try:
             shutil.copyfileobj(source, target, 1 << 20)

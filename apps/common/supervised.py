@@ -19,7 +19,10 @@ from apps.common.supervisor import Part, Supervisor
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything the supervisor has to know. `pids_file`: where in `run_dir` it says what runs; `locks`: descriptors of the lock files it holds; `host`, `port`: where web answers."""
+    """Everything the supervisor has to know.
+
+    `pids_file`: where in `run_dir` it says what runs; `locks`: descriptors of the lock files it holds; `host`, `port`: where web answers.
+    """
 
     parts: dict[str, list[str]]
     run_dir: str

@@ -140,7 +140,7 @@ class TestComposeProgram:
         assert "8100" in str(services["web"]["ports"]) and "127.0.0.1" in str(services["web"]["ports"])
         for name in OURS:
             settings = services[name]["environment"]
-            assert settings["KB_HOST"] == "0.0.0.0" and str(settings["KB_PORT"]) == "8000"  # noqa: S104 - inside the container
+            assert settings["KB_HOST"] == "0.0.0.0" and str(settings["KB_PORT"]) == "8000"
             assert settings["KB_STORAGE_URL"] == "s3://bucket/files", "settings of .env reach every part"
             assert settings["PGPASSWORD"] == REQUIRED["POSTGRES_PASSWORD"]
 

@@ -81,5 +81,7 @@ class FileStore(Protocol):
 def unusable(why: str, place: str, error: BaseException) -> StoreUnavailable:
     """The error to raise; the log gets what only the operator should read."""
     log.error("the file store %s cannot be used (%s): %s; %s", place, why, error, HINTS[why])
-    text = _("The file store cannot be used: %(why)s. Nothing was lost. Try again in a few minutes, and tell the administrator if it stays so.")
+    text = _(
+        "The file store cannot be used: %(why)s. Nothing was lost. Try again in a few minutes, and tell the administrator if it stays so."
+    )
     return StoreUnavailable(text % {"why": REASONS[why]}, why=why)

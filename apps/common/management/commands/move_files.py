@@ -22,7 +22,9 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--to", required=True, help="folder (KB_DATA_DIR/files), an absolute path, or s3://bucket/prefix?endpoint_url=...")
+        parser.add_argument(
+            "--to", required=True, help="folder (KB_DATA_DIR/files), an absolute path, or s3://bucket/prefix?endpoint_url=..."
+        )
         parser.add_argument("--again", action="store_true", help="compare files as well that an earlier run compared")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,7 +42,9 @@ class Command(BaseCommand):
             self.stdout.write("The portal is running: stop it and run this once more, so that files that come meanwhile are not missed.")
             return
         where = f"KB_STORAGE_URL={setting}" if setting else f"KB_STORAGE_URL empty and its files in {target.place}"
-        self.stdout.write(f"Start the portal with {where}. Remove the files in {storage.store().place} once you have seen that all is well.")
+        self.stdout.write(
+            f"Start the portal with {where}. Remove the files in {storage.store().place} once you have seen that all is well."
+        )
 
     def _say(self, moved: Moved) -> None:
         if moved.files % SAY_EVERY == 0:
