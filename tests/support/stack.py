@@ -19,7 +19,7 @@ from tests.support.redis import free_port
 from tests.support.waiting import pid_alive, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 120.0
 
 
 _taken = itertools.count(1)
