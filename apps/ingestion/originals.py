@@ -26,13 +26,13 @@ def local_original(document: Document) -> Iterator[Path]:
             path.write_text(str((document.metadata or {}).get("content", "")), encoding="utf-8")
             yield path
         return
-    path = storage.local_path(document.storage_path) if document.storage_path else None
-    if path is not None and path.is_file():
-        yield path
+    here = storage.local_path(document.storage_path) if document.storage_path else None
+    if here is not None and here.is_file():
+        yield here
         return
     with _temporary(Path(document.file_name).suffix) as copy:
         try:
-            if path is not None or not document.storage_path:
+            if here is not None or not document.storage_path:
                 raise FileNotFoundError(document.storage_path)
             with storage.read(document.storage_path) as source, copy.open("wb") as target:
                 shutil.copyfileobj(source, target, 1 << 20)
