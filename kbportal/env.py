@@ -7,6 +7,7 @@ A `.env` file in the working directory is read first; the real environment wins 
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,11 +24,13 @@ class Variable:
 
 
 VARIABLES: dict[str, Variable] = {}
+_EFFECTIVE: dict[str, str] = {}
+_SECRET = re.compile(r"SECRET|PASSWORD|TOKEN|_KEY(?:_ID)?$|://[^/@\s]*:[^/@\s]+@")
 
 
 def _declare(name: str, default: str, parse: Callable[[str], Any], help: str) -> Any:
     VARIABLES[name] = Variable(name, default, help, parse)
-    raw = os.environ.get(name, _DOTENV.get(name, default))
+    raw = _EFFECTIVE[name] = os.environ.get(name, _DOTENV.get(name, default))
     try:
         return parse(raw)
     except ValueError as error:
@@ -67,6 +70,12 @@ def _choice(*known: str) -> Callable[[str], str]:
     return parse
 
 
+def _token(raw: str) -> str:
+    if raw and (len(raw) < 16 or not raw.isascii() or any(mark.isspace() for mark in raw)):
+        raise ValueError("write at least 16 ASCII characters without white space")
+    return raw
+
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 _DOTENV = _read_dotenv(BASE_DIR / ".env")
 
@@ -98,6 +107,9 @@ SEARCH_BACKEND: str = _declare(
 )
 LOG_FORMAT: str = _declare("KB_LOG_FORMAT", "console", _choice("console", "json"), "console for people, json for log collectors.")
 LOG_LEVEL: str = _declare("KB_LOG_LEVEL", "INFO", str.upper, "Least severe level that is logged.")
+METRICS_TOKEN: str = _declare(
+    "KB_METRICS_TOKEN", "", _token, "Bearer token that opens /metrics, at least 16 characters; empty: there is no such page."
+)
 LANGUAGE: str = _declare(
     "KB_LANGUAGE", "zh-hans", _choice("zh-hans", "en"), "Language for people who have not chosen one and whose browser asks for neither."
 )
@@ -116,17 +128,45 @@ EMBEDDER: str = _declare(
 EMBEDDING_BASE_URL: str = _declare("KB_EMBEDDING_BASE_URL", "", str, "Base URL of an OpenAI-compatible embedding endpoint.")
 EMBEDDING_API_KEY: str = _declare("KB_EMBEDDING_API_KEY", "", str, "Key of that endpoint.")
 EMBEDDING_MODEL: str = _declare("KB_EMBEDDING_MODEL", "", str, "Model name at that endpoint.")
-EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; needed with KB_EMBEDDER=openai.")
+EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; 0: found by the first call and kept.")
+MODEL_ALLOW: list[str] = _declare(
+    "KB_MODEL_ALLOW", "", _words, "Hosts or CIDR ranges that model endpoints of spaces may reach although they are private."
+)
+ENCRYPTION_KEYS: list[str] = _declare(
+    "KB_ENCRYPTION_KEYS", "", _words, "Keys that stored secrets are encrypted with, newest first; empty: made from the signing key."
+)
+EMBED_REMOTE_CONCURRENCY: int = _declare(
+    "KB_EMBED_REMOTE_CONCURRENCY", "4", int, "Documents one worker embeds through endpoints at the same time; the packaged model does one."
+)
+EMBED_PATIENCE_S: int = _declare(
+    "KB_EMBED_PATIENCE_S", "1200", int, "Seconds a document waits for an endpoint that fails before it is done with words alone."
+)
+VECTORS_KEEP_DAYS: float = _declare(
+    "KB_VECTORS_KEEP_DAYS", "7", float, "Days that vectors of a model no base uses any more are kept, so that changing back is quick."
+)
 PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one file may take while it is parsed, in MiB.")
 PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
 PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
 WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+RETRIEVAL_LOG_DAYS: int = _declare(
+    "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
+)
 THROTTLE_SIGN_IN: str = _declare("KB_THROTTLE_SIGN_IN", "20/m", str, "Sign-in attempts one address may make (count/s|m|h).")
 THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one user or key may make (count/s|m|h).")
 FETCH_ALLOW: list[str] = _declare(
     "KB_FETCH_ALLOW", "", _words, "Hosts or CIDR ranges that URL imports may reach although they are private."
 )
+
+
+def effective() -> dict[str, str]:
+    """{variable: its value as written} of everything declared, defaults included."""
+    return dict(_EFFECTIVE)
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a setting is, or holds, a password or key."""
+    return bool(_SECRET.search(name) or _SECRET.search(value))
 
 
 def child_environment(**changes: str) -> dict[str, str]:
@@ -151,3 +191,13 @@ def secret_key() -> str:
         finally:
             fresh.unlink()
     return path.read_text(encoding="ascii").strip()
+
+
+def keep_secret_key(key: str) -> None:
+    """Put another key in the place of the one made at the first start (a restore brings its own); processes take it when they start."""
+    path = DATA_DIR / "secret_key"
+    fresh = path.with_name(f".secret_key.{os.getpid()}")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="ascii") as file:
+        file.write(key)
+    os.replace(fresh, path)

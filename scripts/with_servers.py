@@ -26,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from tests.support.filestore import running_objects
 from tests.support.postgres import running_postgres
 from tests.support.redis import RedisProcess
+from tests.support.tether import end_with_parent
 
 
 @contextmanager
@@ -62,7 +63,7 @@ def main(argv: list[str]) -> int:
             found: dict[str, str] = {}
             for name in chosen or ["--postgres", "--redis"]:
                 found |= stack.enter_context(SERVERS[name]())
-            return subprocess.run(command, env={**os.environ, **found}, check=False).returncode
+            return subprocess.run(command, env={**os.environ, **found}, check=False, preexec_fn=end_with_parent()).returncode
     except FileNotFoundError as error:
         sys.stderr.write(f"{error.filename or error} is not installed; this cannot be tried here.\n")
         return 1

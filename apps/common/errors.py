@@ -82,6 +82,10 @@ class TransientError(Exception):
         self.retry_after_s = retry_after_s
 
 
+class NotYet(TransientError):
+    """What the work needs is known to be away: it is put back with the reason shown, and the try does not count."""
+
+
 class StoreUnavailable(Unavailable, TransientError):
     """The file store cannot be used now: a request is refused with a sentence, background work is tried again later.
 

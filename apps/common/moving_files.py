@@ -19,6 +19,7 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import storages as configured
 
+from apps.common import storage
 from apps.common.errors import Conflict, InvalidInput
 from apps.common.stores import Entry, FileStore
 from kbportal import env, storages
@@ -90,7 +91,7 @@ def move_all(source: FileStore, target: FileStore, *, again: bool, told: Callabl
 
 def _carry(source: FileStore, target: FileStore, entry: Entry, *, present: bool) -> bool:
     """Bring one file over unless it is there; True when it was copied. Either way both sides are compared."""
-    with tempfile.TemporaryFile(dir=settings.FILE_UPLOAD_TEMP_DIR) as copy:
+    with tempfile.TemporaryFile(dir=storage.temp_folder()) as copy:
         with source.reader(entry.key) as original:
             shutil.copyfileobj(original, copy, BLOCK)
         expected = _digest(copy)

@@ -6,10 +6,9 @@ Everything here raises StoreUnavailable when the store cannot be used. Which sto
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import tempfile
-import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -17,10 +16,12 @@ from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
+from apps.common import temp
 from apps.common.errors import StoreUnavailable
-from apps.common.stores import Entry, FileStore
+from apps.common.stores import Entry, FileStore, unusable
 
 log = logging.getLogger(__name__)
 
@@ -78,8 +79,15 @@ def keys(prefix: str = "") -> Iterator[str]:
 
 
 def probe() -> None:
-    """Use the store once."""
+    """Use the store once: write, read, delete."""
     store().probe()
+    key = store().save(f"probe/{uuid.uuid4().hex}", ContentFile(b"probe"))
+    try:
+        with read(key) as stored:
+            if stored.read() != b"probe":
+                raise unusable("refused", store().place, OSError("what was written is not what is read"))
+    finally:
+        remove(key)
 
 
 def local_path(key: str) -> Path | None:
@@ -93,7 +101,7 @@ def local_copy(key: str, *, suffix: str = "") -> Path:
     """A temporary file with the stored bytes, for readers that need a path; the caller deletes it. Raises: FileNotFoundError."""
     with (
         read(key) as source,
-        tempfile.NamedTemporaryFile(prefix="kb-", suffix=suffix, dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target,
+        tempfile.NamedTemporaryFile(prefix="kb-", suffix=suffix, dir=temp_folder(), delete=False) as target,
     ):
         path = Path(target.name)
         try:
@@ -104,17 +112,14 @@ def local_copy(key: str, *, suffix: str = "") -> Path:
     return path
 
 
+def temp_folder() -> Path:
+    """Where this process puts its temporary files; what a killed process left there is removed by the next one."""
+    return temp.folder_in(settings.TEMP_DIR)
+
+
 def sweep(older_than_s: float = LEFTOVER_S) -> int:
-    """Remove what interrupted work left behind: temporary files of this machine, half uploads in the store. How many."""
-    removed = store().sweep(older_than_s)
-    limit = time.time() - older_than_s
-    if settings.FILE_UPLOAD_TEMP_DIR:
-        for entry in os.scandir(settings.FILE_UPLOAD_TEMP_DIR):
-            with suppress(OSError):
-                if entry.stat(follow_symlinks=False).st_mtime < limit:
-                    shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
-                    removed += 1
-    return removed
+    """Remove what interrupted uploads left in the store, which is no file yet. How many pieces."""
+    return store().sweep(older_than_s)
 
 
 def free_bytes() -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
 from apps.ingestion.plugins.sniff import EXTENSIONS, sniff
@@ -11,13 +14,28 @@ from apps.ingestion.selectors import stall_verdicts
 from apps.knowledge.intake import Inspection, StallState, register_inspector, register_stall_probe, unsupported
 from apps.knowledge.models import Document
 
+SMALL_PDF = 100_000
+NO_PAGES = _("The PDF is empty: it has no pages. Export it again from the program that made it and upload that.")
+_NO_PAGES = re.compile(rb"/Count\s+0\b")
+_PAGE = re.compile(rb"/Type\s*/Page\b")
+
 
 def inspect(path: Path, file_name: str) -> Inspection:
     """Media type and extension by content; `reason` says why it cannot be read at all."""
     found = sniff(path, file_name)
     if not found.family:
         return Inspection(found.media_type, found.extension, "unsupported_type", unsupported(found.extension))
-    return Inspection(found.media_type, found.extension)
+    if found.family == "pdf" and _has_no_pages(path):
+        return Inspection(found.media_type, found.extension, "empty", NO_PAGES)
+    return Inspection(found.media_type, found.extension, mismatch=found.mismatch)
+
+
+def _has_no_pages(path: Path) -> bool:
+    """Whether a small PDF says in plain text that it has no pages; the parser finds out about all others."""
+    if path.stat().st_size > SMALL_PDF:
+        return False
+    data = path.read_bytes()
+    return bool(_NO_PAGES.search(data)) and not _PAGE.search(data) and b"/ObjStm" not in data
 
 
 def probe(actor: Actor, documents: Sequence[Document]) -> Mapping[int, StallState]:

@@ -12,6 +12,8 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 MIN_SCORE = 0.5
+#: Difference of the brightest and the darkest value below which nothing can be read; paper grain and JPEG noise stay under it.
+MIN_CONTRAST = 16
 
 Box = tuple[float, float, float, float]
 
@@ -54,6 +56,8 @@ def read_image(pixels: Any) -> OcrResult:
     import numpy as np
 
     pixels = np.ascontiguousarray(_three_channels(np.asarray(pixels, dtype=np.uint8)))
+    if int(pixels.max(initial=0)) - int(pixels.min(initial=255)) < MIN_CONTRAST:
+        return OcrResult()  # an empty page: four looks at it from every side would find nothing
     best = OcrResult(_read(pixels), 0)
     sideways = _on_its_side(best.lines, pixels.shape)
     if sideways or _unsure(best):

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.conf import settings
-
 from apps.common import storage
 from apps.ingestion.plugins.protocol import ParseFailure
 from apps.knowledge.models import Document
@@ -43,7 +41,7 @@ def local_original(document: Document) -> Iterator[Path]:
 
 @contextmanager
 def _temporary(suffix: str) -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp(prefix="original-", dir=settings.FILE_UPLOAD_TEMP_DIR))
+    folder = Path(tempfile.mkdtemp(prefix="original-", dir=storage.temp_folder()))
     try:
         yield folder / f"original{suffix[:20]}"
     finally:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass, replace
+import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from apps.common.actor import Actor
 from apps.common.errors import Conflict, DomainError, InvalidInput, StoreUnavailable
 from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
-from apps.ingestion import services, trace
+from apps.ingestion import passwords, services, trace
 from apps.ingestion.chunking.service import chunk, config_from_dict
 from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
@@ -35,6 +36,7 @@ from apps.retrieval.services import index_documents
 
 log = logging.getLogger(__name__)
 
+WARNINGS_IN_TRACE = 50
 OCR_WALL_FACTOR = 4  # a page costs seconds by OCR where it costs milliseconds by its text layer
 
 
@@ -46,6 +48,7 @@ class Pass:
     run: IngestionRun
     document: Document
     ocr: bool
+    password: str = field(default="", repr=False)
 
     @property
     def overrides(self) -> dict[str, Any]:
@@ -68,9 +71,10 @@ def _pass(claim: Claim, *, ocr: bool) -> None:
         Document.objects.select_related("kb").filter(pk=run.document_id, deleted_at__isnull=True, attempt=run.document_attempt).first()
     )
     if document is None or document.kb.deleted_at is not None:
+        passwords.forget(run.document_id)
         claim.finish(RunState.CANCELLED, reason="deleted")
         return
-    work = Pass(claim, run, document, ocr)
+    work = Pass(claim, run, document, ocr, passwords.password_of(run))
     stage = "multimodal" if ocr else "docreader"
     try:
         _begin(work, stage)
@@ -113,13 +117,27 @@ def _read(work: Pass) -> ParsedDocument:
             file_name=document.file_name or document.title,
             media_type=document.media_type,
             encoding=str(work.run.options.get("encoding") or work.overrides.get("encoding") or ""),
+            charset_hint=_charset(document),
+            password=work.password,
             ocr=work.ocr,
         )
         try:
-            return parse_file(request, limits=_limits(work.ocr), on_progress=work.claim.progress, should_stop=work.claim.should_stop)
+            return parse_file(
+                request,
+                limits=_limits(work.ocr),
+                on_progress=work.claim.progress,
+                should_stop=work.claim.should_stop,
+                folder=storage.temp_folder(),
+            )
         except ParseFailure:
             work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
             raise
+
+
+def _charset(document: Document) -> str:
+    """The charset the web server claimed for a page, "" when it claimed none."""
+    found = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", str((document.metadata or {}).get("http_content_type", "")), re.I)
+    return found[1] if found else ""
 
 
 def _limits(ocr: bool) -> Limits:
@@ -155,7 +173,8 @@ def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:
     with transaction.atomic():
         work.claim.hold()
         trace.finish(work.document, work.document.attempt, "docreader", pages=parsed.counts.get("pages", 1), needs_ocr=True)
-        services.run_start(work.document, services.OCR)
+        passwords.forget(work.document.pk)
+        services.run_start(work.document, services.OCR, password=work.password)
         if not work.claim.finish(RunState.DONE):
             raise Stop("lost")
     return True
@@ -165,6 +184,8 @@ def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
     document = work.document
     stage = "multimodal" if work.ocr else "docreader"
     seen: dict[str, Any] = {"parser": parsed.parser, "characters": len(parsed.text), "encoding": parsed.encoding, **parsed.counts}
+    if parsed.warnings:
+        seen["warnings"] = _warnings(parsed)[:WARNINGS_IN_TRACE]
     trace.finish(document, document.attempt, stage, **seen)
     trace.start(document, document.attempt, "chunking", parent="knowledge_processing")
     config = config_from_dict({**(document.kb.chunking_config or {}), **(work.overrides.get("chunking_config") or {})})
@@ -187,11 +208,12 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
             count = _replace_chunks(document, result)
             _update_document(work, parsed, key, count)
             trace.finish(document, document.attempt, "chunking", passages=count, tier=result.selected_tier, rejected=len(result.rejected))
+            passwords.forget(document.pk)
             if not work.ocr and (parsed.needs_ocr_pages or parsed.unreadable_pages) and settings.OCR_ENABLED:
-                services.run_start(document, services.OCR)
+                services.run_start(document, services.OCR, password=work.password)
             elif not work.ocr:
                 trace.skip(document, document.attempt, "multimodal", "nothing to read by OCR")
-            services.run_start(document, services.EMBED)
+            services.embed_start(document)
             if not work.claim.finish(RunState.DONE):
                 raise Stop("lost")
     except BaseException:
@@ -236,11 +258,15 @@ def _row(document: Document, index: int, piece: Piece, chunk_type: str) -> Chunk
     )
 
 
+def _warnings(parsed: ParsedDocument) -> list[dict[str, Any]]:
+    return [{"code": w.code, "message": w.message, "count": w.count, "position": w.position.as_dict()} for w in parsed.warnings]
+
+
 def _update_document(work: Pass, parsed: ParsedDocument, key: str, count: int) -> None:
     """Raises: Stop when the document was deleted, stopped or parsed anew meanwhile."""
     document = work.document
     leftover = [] if work.ocr else [*parsed.needs_ocr_pages, *parsed.unreadable_pages]
-    warnings = [{"code": w.code, "message": w.message, "count": w.count, "position": w.position.as_dict()} for w in parsed.warnings]
+    warnings = _warnings(parsed)
     reason = "needs_ocr" if leftover and not settings.OCR_ENABLED else ""
     if reason:
         warnings.append({"code": reason, "message": f"{len(leftover)} pages have no readable text", "count": len(leftover), "position": {}})
@@ -276,6 +302,7 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
     document = work.document
     with transaction.atomic():
         work.claim.hold()
+        passwords.forget(document.pk)
         document.refresh_from_db()
         if work.ocr and document.chunk_count:
             work.claim.finish(RunState.FAILED, reason=reason, error=message)

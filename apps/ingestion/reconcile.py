@@ -93,8 +93,10 @@ def _idle(found: Findings, *, repair: bool) -> None:
         for document in idle.select_related("kb"):
             found.idle_documents.append(document.pk)
             if repair:
-                kind = services.EMBED if document.parse_status == ParseStatus.FINALIZING else services.PARSE
-                services.run_start(document, kind, {"trigger": "system"})
+                if document.parse_status == ParseStatus.FINALIZING:
+                    services.embed_start(document, {"trigger": "system"})
+                else:
+                    services.run_start(document, services.PARSE, {"trigger": "system"})
 
 
 def _unfinished(found: Findings, *, repair: bool) -> None:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from apps.common import storage
@@ -111,7 +110,7 @@ def _content_of(document: Document) -> bytes | None:
 
 
 def _write_archive(documents: Sequence[Document]) -> Path:
-    with tempfile.NamedTemporaryFile(prefix="kb-archive-", suffix=".zip", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+    with tempfile.NamedTemporaryFile(prefix="kb-archive-", suffix=".zip", dir=storage.temp_folder(), delete=False) as target:
         path = Path(target.name)
     taken: set[str] = set()
     try:

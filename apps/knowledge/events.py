@@ -8,12 +8,16 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class DocumentStored:
-    """A document (or a new version, or a published manual text) waits to be parsed: its row says `pending`."""
+    """A document (or a new version, or a published manual text) waits to be parsed: its row says `pending`.
+
+    `password` opens a locked file this once; listeners never store it in the clear.
+    """
 
     space_id: int
     document_id: int
     trigger: str = "user"  # user | system | reparse
     options: dict[str, Any] = field(default_factory=dict)
+    password: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,12 +26,16 @@ EXTENSIONS = frozenset("pdf txt docx doc epub html htm mhtml md markdown png jpg
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a file is: `reason` is empty when it may come in, else a stable code, with `message` for the person who sent it."""
+    """What a file is: `reason` is empty when it may come in, else a stable code, with `message` for the person who sent it.
+
+    `mismatch`: its name claims another kind than its content has; the content is believed.
+    """
 
     media_type: str
     extension: str
     reason: str = ""
     message: Any = ""
+    mismatch: bool = False
 
 
 Inspector = Callable[[Path, str], Inspection]

@@ -12,9 +12,11 @@ from typing import Any, Literal
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, ParseStatus
+from apps.knowledge.rules.documents import is_pdf, opened_with_password
+from apps.llm.failures import FAILURES, failure_of
 
-#: What a button beside the words does: read it again; read it again as another encoding; bring a better file; look at the settings.
-Step = Literal["", "reparse", "encoding", "upload", "settings"]
+#: What a button beside the words does: read it again; as another encoding; with a password; bring a better file; look at the settings.
+Step = Literal["", "reparse", "encoding", "upload", "settings", "password"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,13 @@ REASONS: dict[str, Reason] = {
         _("It cannot be opened without it."),
         _("Save a copy without the password and upload that."),
         "upload",
+    ),
+    "wrong_password": Reason(
+        _("Wrong password"),
+        _("The password does not open the file"),
+        _("It was tried once and was not kept."),
+        _("Enter the password again; capitals and small letters differ."),
+        "password",
     ),
     "unsupported_type": Reason(
         _("Unknown type"),
@@ -189,6 +198,28 @@ REASONS: dict[str, Reason] = {
     ),
 }
 
+#: What is wrong with an embedding endpoint is said once, for documents and for the page of models.
+REASONS |= {
+    code: Reason(
+        failure.word,
+        failure.why,
+        _("The document is found by its words, but not by meaning until its vectors are made."),
+        failure.next,
+        "reparse",
+    )
+    for code, failure in FAILURES.items()
+    if code not in REASONS
+}
+
+#: A locked PDF is opened here; an encrypted Office file has to come in without its password.
+LOCKED_PDF = Reason(
+    _("Locked"),
+    _("The file is protected by a password"),
+    _("It cannot be opened without it."),
+    _("Enter the password: it is used once and not kept. Or upload a copy without it."),
+    "password",
+)
+
 #: Waiting and silence: not failures, but states that ask for somebody.
 NO_WORKER = Reason(
     _("No worker"),
@@ -197,6 +228,21 @@ NO_WORKER = Reason(
     _("It starts by itself as soon as a worker runs. Ask the administrator to start one."),
     "",
 )
+
+
+def waiting_for_model(code: str) -> Reason:
+    """Why the vectors of a document are not there yet: its endpoint fails now and is tried again."""
+    failure = failure_of(code)
+    return Reason(
+        failure.word,
+        _("Waiting for the embedding model"),
+        failure.why,
+        _("It is tried again by itself. Until then the document is found by its words."),
+        "",
+        "",
+    )
+
+
 STALLED = Reason(
     _("Not moving"),
     _("Nothing has happened for 20 minutes"),
@@ -219,6 +265,20 @@ def reason_of(code: str) -> Reason:
     return REASONS.get(code, REASONS["internal"])
 
 
+def reason_for(document: Document) -> Reason:
+    """The words for a document that has a reason."""
+    if document.reason == "locked" and is_pdf(document):
+        return LOCKED_PDF
+    return reason_of(document.reason)
+
+
+def asks_password(document: Document) -> bool:
+    """Whether the next parse needs the password of the file: it is locked, or it was opened with one that was not kept."""
+    if document.parse_status == ParseStatus.FAILED:
+        return is_pdf(document) and document.reason in ("locked", "wrong_password")
+    return opened_with_password(document)
+
+
 def message_of(document: Document) -> str:
     """One line for `error_message` (contract knowledge 4.1): what happened and what to do next; "" unless it failed or was stopped.
 
@@ -228,5 +288,5 @@ def message_of(document: Document) -> str:
         return ""
     if document.reason not in REASONS:
         return document.error_message
-    words = REASONS[document.reason]
+    words = reason_for(document)
     return f"{words.title}{_(': ')}{words.next}"

@@ -17,6 +17,7 @@ from apps.ingestion.selectors import live_runs, stall_verdicts
 from apps.knowledge import reasons
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus, Tag
 from apps.knowledge.reasons import Reason
+from apps.llm.failures import FAILURES
 from apps.portal import links
 
 ICONS = {
@@ -33,7 +34,19 @@ UNITS = {
     "slides": gettext_lazy("Slide %(done)s of %(total)s"),
     "vectors": gettext_lazy("Vector %(done)s of %(total)s"),
 }
-STAGES = {"parse": gettext_lazy("Reading"), "ocr": gettext_lazy("Reading pictures (OCR)"), "embed": gettext_lazy("Making vectors")}
+#: Warnings that name a part which cannot be found.
+LEFT_OUT = {
+    "page_damaged": gettext_lazy("Damaged and left out: page %(numbers)s"),
+    "page_unreadable": gettext_lazy("Garbled and left out: page %(numbers)s"),
+    "slide_damaged": gettext_lazy("Damaged and left out: slide %(numbers)s"),
+}
+LEFT_OUT_SHOWN = 12
+STAGES = {
+    "parse": gettext_lazy("Reading"),
+    "ocr": gettext_lazy("Reading pictures (OCR)"),
+    "embed": gettext_lazy("Making vectors"),
+    "embed_remote": gettext_lazy("Making vectors"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +111,10 @@ def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_fol
         word=word,
         note=note,
         reason=reason,
-        run=run if state in ("processing", "finalizing") else None,
+        run=run if state in ("processing", "finalizing") and reason is None else None,
         stage=str(STAGES.get(run["kind"], "")) if run and run["state"] == "running" else "",
         done_text=_done_text(run),
-        elapsed_s=(timezone.now() - started).total_seconds() if started else None,
+        elapsed_s=max(0.0, (timezone.now() - started).total_seconds()) if started else None,  # clocks of two machines differ
         step=_step(document, reason),
     )
 
@@ -115,11 +128,13 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
     """(state of components/status.html, word, reason, one line beneath)."""
     status = document.parse_status
     if status == ParseStatus.FAILED:
-        reason = reasons.reason_of(document.reason)
+        reason = reasons.reason_for(document)
         return ("failed" if reason.tone == "danger" else "stalled"), str(reason.word), reason, str(reason.title)
     if status in IN_FLIGHT:
         if run and run["waits_for_worker"]:
             return ("stalled" if status != ParseStatus.FINALIZING else "finalizing"), *_words(status, reasons.NO_WORKER)
+        if run and run["reason"] in FAILURES:
+            return str(status), *_words(status, reasons.waiting_for_model(run["reason"]))
         if stall == "stalled":
             return "stalled", *_words(status, reasons.STALLED)
         if stall == "queued":
@@ -127,6 +142,8 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
     if status == ParseStatus.COMPLETED and document.reason:
         reason = reasons.reason_of(document.reason)
         return "completed", _("Ready"), reason, _partial(document, reason)
+    if status == ParseStatus.COMPLETED and (left_out := left_out_text(document)):
+        return "completed", _("Ready"), None, left_out
     words = {
         ParseStatus.DRAFT: (_("Draft"), _("Only found after publishing")),
         ParseStatus.PENDING: (_("Waiting"), ""),
@@ -138,6 +155,20 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
     }
     word, note = words[ParseStatus(status)]
     return str(status), word, reasons.REASONS["cancelled"] if status == ParseStatus.CANCELLED else None, note
+
+
+def left_out_text(document: Document) -> str:
+    """What a document that was read lacks all the same: "Damaged and left out: pages 2, 5"; "" when it is whole."""
+    found = []
+    for code, words in LEFT_OUT.items():
+        places = [w.get("position") or {} for w in document.warnings or [] if w.get("code") == code]
+        numbers = list(
+            dict.fromkeys(str(place.get("page") or place.get("slide")) for place in places if "page" in place or "slide" in place)
+        )
+        if places:
+            shown = ", ".join(numbers[:LEFT_OUT_SHOWN]) + (" …" if len(numbers) > LEFT_OUT_SHOWN else "")
+            found.append(str(words) % {"numbers": shown})
+    return " · ".join(found)
 
 
 def _words(status: str, reason: Reason) -> tuple[str, Reason, str]:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
 from kbportal import databases, env, storages
+from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -28,8 +29,9 @@ KB_BASE_URL = env.BASE_URL
 VERSION = "0.1.0"
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "apps.moderation.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -51,10 +53,13 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.moderation",
+    "apps.operations",
 ]
 
 MIDDLEWARE = [
     "apps.common.middleware.RequestIdMiddleware",
+    "apps.common.measures.MeasureMiddleware",
     "apps.common.middleware.NulMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -190,8 +195,9 @@ MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_TEMP_DIR = str(DATA_DIR / "tmp")  # the disk that is watched, and the one files are kept on
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+TEMP_DIR = DATA_DIR / "tmp"
+FILE_UPLOAD_TEMP_DIR = None  # the handler knows the folder
+FILE_UPLOAD_HANDLERS = ["apps.common.uploads.UploadHandler"]
 DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
 DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
 
@@ -200,7 +206,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.StrictJSONParser", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_SCHEMA_CLASS": "apps.common.api.schema.OperationSchema",
     "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
     "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
@@ -231,6 +237,13 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {},
 }
 
+# Limits of requests are counted here: for all processes together in Redis, else in the memory of the one web process
+CACHES: dict[str, Any] = {
+    "default": {"BACKEND": "apps.common.cache.SharedCache", "LOCATION": env.BROKER_URL, "KEY_PREFIX": "kbportal"}
+    if env.BROKER_URL.startswith(("redis://", "rediss://"))
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
+}
+
 # Background work
 BROKER_FOLDER = DATA_DIR / "broker"
 CELERY_BROKER_URL = env.BROKER_URL or "folder://localhost"
@@ -259,11 +272,17 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TIMEZONE = "UTC"
 CELERY_TASK_DEFAULT_QUEUE = "maintenance"
 CELERY_TASK_CREATE_MISSING_QUEUES = True
-CELERY_BEAT_SCHEDULER = "django_celery_beat.schedulers:DatabaseScheduler"
+CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "retrieval-log": {"task": "apps.retrieval.tasks.trim_log", "schedule": 3600.0},
+    "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
+    "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
+RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
 PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
@@ -279,9 +298,14 @@ EMBEDDING_ENDPOINT = {
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
+MODEL_ALLOW = env.MODEL_ALLOW
+ENCRYPTION_KEYS = env.ENCRYPTION_KEYS
+EMBED_REMOTE_CONCURRENCY = env.EMBED_REMOTE_CONCURRENCY
+EMBED_PATIENCE_S = env.EMBED_PATIENCE_S
+VECTORS_KEEP_DAYS = env.VECTORS_KEEP_DAYS
 SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
+METRICS_TOKEN = env.METRICS_TOKEN
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
-UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

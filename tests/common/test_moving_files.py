@@ -42,7 +42,7 @@ class Way:
 def way(settings: Any, tmp_path: Path, object_server: ObjectServer, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> Way:
     for name in ("run", "tmp"):
         (tmp_path / name).mkdir()
-    settings.DATA_DIR, settings.FILE_UPLOAD_TEMP_DIR = tmp_path, str(tmp_path / "tmp")
+    settings.DATA_DIR, settings.TEMP_DIR = tmp_path, tmp_path / "tmp"
     settings.STORAGES = {**settings.STORAGES, "default": storages.folder(tmp_path / "files")}
     monkeypatch.setattr(env, "S3_ACCESS_KEY", KEYS["KB_S3_ACCESS_KEY"])
     monkeypatch.setattr(env, "S3_SECRET_KEY", KEYS["KB_S3_SECRET_KEY"])

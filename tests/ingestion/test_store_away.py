@@ -63,10 +63,10 @@ class Store:
 def store(settings: Any, tmp_path: Path, object_server: ObjectServer) -> Iterator[Store]:
     for name in ("index", "run", "tmp"):
         (tmp_path / name).mkdir()
-    settings.DATA_DIR, settings.FILE_UPLOAD_TEMP_DIR = tmp_path, str(tmp_path / "tmp")
+    settings.DATA_DIR, settings.TEMP_DIR = tmp_path, tmp_path / "tmp"
     forget_engine()
     yield Store(settings, object_server)
-    assert list((tmp_path / "tmp").iterdir()) == [], "temporary copies are gone"
+    assert list(storage.temp_folder().iterdir()) == [], "temporary copies are gone"
     forget_engine()
 
 

@@ -432,3 +432,33 @@ def test_foreign_documents_are_missing_byte_for_byte(world: Any) -> None:
         }
         assert len(answers) == 1 and answers.pop()[0] == 404, path
     assert world.fresh(foreign).parse_status == "completed"
+
+
+@pytest.mark.parametrize("prefix", ["/api/v1/knowledge", "/v1/tenants/{space}/knowledge/documents"])
+def test_reparse_hands_a_password_on_and_keeps_it_out_of_everything_that_is_stored(world: Any, heard: Any, prefix: str) -> None:
+    document = world.make_document(world.base, "a.pdf", file_type="pdf", storage_path="k", parse_status="failed", reason="locked")
+    events = heard(DocumentStored)
+    url = f"{prefix.format(space=world.space.pk)}/{document.uid}/reparse"
+    answer = world.member.post(url, {"password": " p4ss "})
+    assert answer.status_code == 200 and "p4ss" not in answer.content.decode()
+    assert (events[-1].password, events[-1].options) == (" p4ss ", {}) and "p4ss" not in repr(events[-1])
+    with unscoped("look"):
+        row = Document.objects.get(pk=document.pk)
+        assert "p4ss" not in str(row.metadata)
+        assert not [a for a in Activity.objects.all() if "p4ss" in str(vars(a))]
+    text = world.make_document(world.base, "b.txt", file_type="txt", storage_path="k")
+    refused = world.member.post(f"{prefix.format(space=world.space.pk)}/{text.uid}/reparse", {"password": "p4ss"})
+    assert refused.status_code == 400 and refused.json()["error"]["details"]["field"] == "password"
+    too_long = world.member.post(url, {"password": "p" * 1025})
+    assert too_long.status_code == 400 and "ppp" not in too_long.content.decode()
+
+
+def test_a_locked_pdf_and_a_locked_office_file_say_different_next_steps(world: Any) -> None:
+    said = {}
+    for name in ("a.pdf", "b.docx"):
+        document = world.make_document(world.base, name, file_type=name[2:], parse_status="failed", reason="locked")
+        said[name] = world.member.get(f"knowledge/{document.uid}", headers={"Accept-Language": "en"}).json()["data"]["error_message"]
+    assert said == {
+        "a.pdf": "The file is protected by a password: Enter the password: it is used once and not kept. Or upload a copy without it.",
+        "b.docx": "The file is protected by a password: Save a copy without the password and upload that.",
+    }

@@ -110,7 +110,7 @@ def test_parts_run_as_processes_of_their_own(
     until(lambda: not stored(), "its files to be gone", timeout_s=60)
     if bucket:
         assert not [path for name in ("web", "parse") for path in (tmp_path / name / "files").rglob("*") if path.is_file()]
-        assert not list((tmp_path / "parse" / "tmp").iterdir())
+        assert not [path for path in (tmp_path / "parse" / "tmp").rglob("*") if path.is_file()]
 
 
 def test_two_schedules_on_one_folder_are_refused(

@@ -83,5 +83,4 @@ def use_fresh_store(settings: Any, tmp_path: Path) -> None:
     place = fresh_prefix() if default["BACKEND"].endswith("ObjectStore") else tmp_path / "files"
     options = {**default["OPTIONS"], "location": place}
     settings.STORAGES = {**settings.STORAGES, "default": {**default, "OPTIONS": options}}
-    (tmp_path / "tmp").mkdir(exist_ok=True)
-    settings.FILE_UPLOAD_TEMP_DIR = str(tmp_path / "tmp")
+    settings.TEMP_DIR = tmp_path / "tmp"

@@ -29,6 +29,7 @@ class TraceOut(serializers.Serializer[Any]):
     parse_status = serializers.CharField()
     current_stage = serializers.CharField(allow_blank=True)
     trace = serializers.JSONField()
+    progress = serializers.JSONField(required=False, help_text="While work goes on: stage (parse, ocr, embed), done, total, unit.")
     last_error = serializers.JSONField(required=False)
     last_activity_at = serializers.DateTimeField(required=False)
     stall_state = serializers.CharField(required=False)

@@ -16,9 +16,9 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "code", "quote", "c
 
 #: Why a document could not be read (closed list; the portal has words and a next step for each).
 REASONS = (
-    "empty", "needs_ocr", "unreadable_text", "locked", "unsupported_type", "corrupt", "unsafe", "too_large", "too_many_pages",
-    "timeout", "out_of_memory", "crashed", "no_space", "embedding_unavailable", "fetch_failed", "stalled", "cancelled", "internal",
-    "storage_unavailable", "original_missing",
+    "empty", "needs_ocr", "unreadable_text", "locked", "wrong_password", "unsupported_type", "corrupt", "unsafe", "too_large",
+    "too_many_pages", "timeout", "out_of_memory", "crashed", "no_space", "embedding_unavailable", "fetch_failed", "stalled", "cancelled",
+    "internal", "storage_unavailable", "original_missing",
 )  # fmt: skip
 
 
@@ -123,7 +123,7 @@ class ParseRequest:
     media_type: str = ""  # what `sniff.sniff` said; empty = sniffed again by the parser's child
     encoding: str = ""  # override; empty = detect
     charset_hint: str = ""  # what an HTTP header claimed; joins the candidates, never beats valid bytes
-    password: str = ""
+    password: str = field(default="", repr=False)
     ocr: bool = False  # read pictures and pages without text by OCR
     ocr_pages: tuple[int, ...] = ()  # empty = every page that needs it
     max_pages: int = 5000

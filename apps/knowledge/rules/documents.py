@@ -27,6 +27,15 @@ def has_source(document: Document) -> bool:
     return bool(document.storage_path or (document.type in (Document.Type.URL, Document.Type.FILE_URL) and document.source))
 
 
+def is_pdf(document: Document) -> bool:
+    return document.media_type == "application/pdf" or document.file_type == "pdf"
+
+
+def opened_with_password(document: Document) -> bool:
+    """Whether what is there now was read from a locked file: without its password a fresh parse would only lose it."""
+    return any(warning.get("code") == "opened_with_password" for warning in document.warnings or [])
+
+
 def tags_of(base: KnowledgeBase, names: Sequence[Any]) -> list[Tag]:
     """The tags of a base with these ids. Raises: InvalidInput when one is not there."""
     uids = {as_uuid(str(name).strip()) for name in names if str(name).strip()}

@@ -21,7 +21,7 @@ from apps.common.policy import authorize
 from apps.common.text import folder_path as normal_folder
 from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, DocumentsRefiled, DocumentStored
 from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
-from apps.knowledge.rules.documents import clean_folder, has_source, tags_of
+from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, opened_with_password, tags_of
 from apps.knowledge.rules.locks import check_not_moving
 from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
 from apps.knowledge.selectors import as_uuid, in_folder
@@ -100,11 +100,15 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
             latest = CleanupRun.objects.filter(space_id=base.space_id).order_by("-pk").values_list("pk", flat=True).first()
             return Deleted(f"cleanup-{latest or 0}", 0)
         run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
-        titles = [document.title for document in documents if document.pk in set(live)]
+        gone = [document for document in documents if document.pk in set(live)]
+        titles = [document.title for document in gone]
+        uids = [str(document.uid) for document in gone]
         if len(live) == 1:
-            audit(actor, "knowledge.deleted", documents[0], target_type="knowledge", title=titles[0], type=documents[0].type)
+            audit(actor, "knowledge.deleted", gone[0], target_type="knowledge", title=titles[0], type=documents[0].type)
         else:
-            audit(actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live))
+            audit(
+                actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids
+            )
         publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
         enqueue(run)
     return Deleted(f"cleanup-{run.pk}", len(live))
@@ -115,7 +119,8 @@ def documents_reparse(
 ) -> list[Document]:
     """Send documents through the pipeline again (contract knowledge 4.11): pending, not findable until done, earlier summary gone.
 
-    Raises: InvalidInput when one has nothing to parse; Conflict when it is being moved, or its bytes came in again meanwhile.
+    Raises: InvalidInput when one has nothing to parse, or does not open without its password;
+    Conflict when it is being moved, or its bytes came in again meanwhile.
     """
     authorize(actor, "document.reparse", base)
     overrides = clean_process_config(process_config) if process_config is not None else None
@@ -130,21 +135,43 @@ def documents_reparse(
 NOTHING_TO_PARSE = _("There is nothing to parse: the document has no file, address or text. Upload it again.")
 
 
-def document_reparse(*, actor: Actor, document: Document, process_config: dict[str, Any] | None = None) -> Document:
-    """One document, see `documents_reparse`. A document that has nothing to parse is left `failed`, as its state truly is."""
+def document_reparse(*, actor: Actor, document: Document, process_config: dict[str, Any] | None = None, password: str = "") -> Document:
+    """One document, see `documents_reparse`. A document that has nothing to parse is left `failed`, as its state truly is.
+
+    `password` opens a locked PDF this once and is not kept.
+
+    Raises: InvalidInput(password_unsupported) for files that no password opens here.
+    """
     authorize(actor, "document.reparse", document)
+    if password and not is_pdf(document):
+        raise InvalidInput(
+            _("Only PDF files can be opened with a password here. Save a copy without the password and upload that."),
+            code="password_unsupported",
+            field="password",
+        )
     if not has_source(document):
         Document.objects.filter(pk=document.pk).exclude(parse_status=ParseStatus.DELETING).update(
             parse_status=ParseStatus.FAILED, reason="empty", error_message=str(NOTHING_TO_PARSE), updated_at=timezone.now()
         )
-    return documents_reparse(actor=actor, base=document.kb, documents=[document], process_config=process_config)[0]
+    overrides = clean_process_config(process_config) if process_config is not None else None
+    with transaction.atomic():
+        check_not_moving(document.kb, [document.pk])
+        return _reparse(actor, _locked(document), overrides, password)
 
 
-def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None) -> Document:
+def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None, password: str = "") -> Document:
     if not has_source(document):
         raise InvalidInput(NOTHING_TO_PARSE, code="nothing_to_parse", api_code=1000, knowledge_id=str(document.uid))
-    if document.parse_status == ParseStatus.PENDING and overrides is None:
+    if document.parse_status == ParseStatus.PENDING and overrides is None and not password:
         return document  # a double click: it is waiting already
+    if not password and opened_with_password(document):
+        raise InvalidInput(
+            _("“%(title)s” was opened with a password, which was not kept. Enter it to parse the document again.")
+            % {"title": document.title},
+            code="password_needed",
+            field="password",
+            knowledge_id=str(document.uid),
+        )
     document.metadata = with_overrides(document.metadata, overrides)
     document.parse_status = ParseStatus.PENDING
     document.enabled = False
@@ -174,6 +201,7 @@ def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None)
             document_id=document.pk,
             trigger="reparse",
             options=(document.metadata or {}).get("process_overrides") or {},
+            password=password,
         )
     )
     return document

@@ -6,18 +6,17 @@ import hashlib
 import tempfile
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from django.conf import settings
 from django.core.files import File
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.common import http
+from apps.common import http, storage
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
@@ -36,10 +35,14 @@ MAX_CHANNEL = 32
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """`duplicate`: the document was there already (contract knowledge 4.3); `document` is the one that is there now."""
+    """`duplicate`: the document was there already (contract knowledge 4.3); `document` is the one that is there now.
+
+    `mismatch`: the uploaded name claims another kind of file than its content is.
+    """
 
     document: Document
     duplicate: bool = False
+    mismatch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
         found = intake.inspect(path, name, blank=digest.blank)
         existing = _same_bytes(base, digest.md5, found.extension)
         if existing is not None:
-            return _again(existing)
+            return replace(_again(existing), mismatch=found.mismatch)
         document = Document(
             space_id=base.space_id,
             kb=base,
@@ -345,7 +348,7 @@ class _on_disk:
     def __enter__(self) -> Path:
         if hasattr(self.upload, "temporary_file_path"):
             return Path(self.upload.temporary_file_path())
-        with tempfile.NamedTemporaryFile(prefix="kb-upload-", dir=settings.FILE_UPLOAD_TEMP_DIR, delete=False) as target:
+        with tempfile.NamedTemporaryFile(prefix="kb-upload-", dir=storage.temp_folder(), delete=False) as target:
             self.made = Path(target.name)
             self.upload.seek(0)
             for block in self.upload.chunks():

@@ -12,13 +12,13 @@ from apps.common.policy import allowed
 from apps.knowledge import reasons
 from apps.knowledge.models import Document, ParseStatus
 from apps.portal import links
-from apps.portal.document_rows import TEXT_TYPES, Row, rows_of, type_of
+from apps.portal.document_rows import TEXT_TYPES, Row, left_out_text, rows_of, type_of
 
 
 def reader_frame(actor: Actor, document: Document, tab: str) -> dict[str, Any]:
     """Context of `portal/_reader_head.html`; `tab` is content, pipeline or details."""
     row = rows_of(actor, [document], show_folder=False)[0]
-    reason = row.reason or (reasons.reason_of(document.reason) if document.reason else None)
+    reason = row.reason or (reasons.reason_for(document) if document.reason else None)
     status = ParseStatus(document.parse_status)
     return {
         "document": document,
@@ -38,6 +38,8 @@ def reader_frame(actor: Actor, document: Document, tab: str) -> dict[str, Any]:
         "has_original": bool(document.storage_path) or document.type == Document.Type.MANUAL,
         "download_href": links.download_url(actor, document),
         "is_text": type_of(document) in TEXT_TYPES,
+        "asks_password": reasons.asks_password(document),
+        "left_out": left_out_text(document),
         "live_href": _live(document, row),
     }
 

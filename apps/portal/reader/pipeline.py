@@ -46,6 +46,14 @@ FACTS = {
 }
 TIERS = {"heading": gettext_lazy("headings"), "heuristic": gettext_lazy("layout"), "legacy": gettext_lazy("size and separators")}
 WARNINGS = {
+    "opened_with_password": gettext_lazy("It was opened with a password, which was not kept; parsing it again asks for it"),
+    "type_mismatch": gettext_lazy("The name claims another type than the content has; the content was believed"),
+    "page_unreadable": gettext_lazy("A page whose text is garbled was left out"),
+    "slide_damaged": gettext_lazy("A damaged slide was left out"),
+    "missing_part": gettext_lazy("A part of the file is missing and was left out"),
+    "attachment_not_read": gettext_lazy("An attachment could not be read"),
+    "attachment_cut": gettext_lazy("There are more attachments than are read"),
+    "invalid_json": gettext_lazy("The file breaks the rules of JSON, so it was read as text"),
     "page_damaged": gettext_lazy("A damaged page was left out"),
     "needs_ocr": gettext_lazy("Pages without text were not read"),
     "unreadable_text": gettext_lazy("Pages whose text is garbled were left out"),

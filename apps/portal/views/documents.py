@@ -11,12 +11,15 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
+from django.views.decorators.debug import sensitive_post_parameters
 
 from apps.common.errors import DomainError
 from apps.common.policy import allowed
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus
+from apps.knowledge.reasons import asks_password
 from apps.knowledge.selectors import base_get, document_get, documents_batch, folder_tree
 from apps.knowledge.services import base_visit, document_cancel, document_reparse, document_update, documents_delete
 from apps.portal import links
@@ -29,6 +32,7 @@ from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go
 
 VIEWS = ("table", "cards")
+MAX_PASSWORD = 1024
 VIEW_COOKIE = "kb_view"
 ENCODINGS = ("utf-8", "gb18030", "big5", "utf-16", "shift_jis", "euc-kr", "windows-1252", "iso-8859-1")
 
@@ -124,6 +128,7 @@ class DocumentMenuView(DocumentPageView):
             "is_manual": document.type == Document.Type.MANUAL,
             "is_text": type_of(document) in TEXT_TYPES,
             "in_flight": in_flight,
+            "asks_password": asks_password(document),
             "is_draft": status == ParseStatus.DRAFT,
             "may_write": allowed(self.actor, "document.update", document),
             "may_download": allowed(self.actor, "document.download", document),
@@ -154,6 +159,42 @@ class DocumentReparseView(DocumentPageView):
             config = {**kept, "encoding": encoding} if encoding in ENCODINGS else kept
         document_reparse(actor=self.actor, document=document, process_config=config)
         return done(request, _("“%(title)s” is being parsed again.") % {"title": document.title}, back=self.back(document), kind="info")
+
+
+class PasswordForm(forms.Form):
+    password = forms.CharField(
+        label=gettext_lazy("Password"), strip=False, max_length=MAX_PASSWORD, widget=forms.PasswordInput(attrs={"autocomplete": "off"})
+    )
+
+
+@method_decorator(sensitive_post_parameters("password"), name="dispatch")
+class DocumentPasswordView(DocumentPageView):
+    """The one-off password of a locked PDF. It goes to the service and nowhere else; the form never shows it again."""
+
+    actions = {"GET": "document.reparse", "POST": "document.reparse"}
+    template = "portal/_document_password.html"
+
+    def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
+        return self._form(self.document(document_id), PasswordForm())
+
+    def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
+        document = self.document(document_id)
+        form = PasswordForm(request.POST)
+        if not form.is_valid():
+            return self._form(document, form, status=422)
+        try:
+            document_reparse(actor=self.actor, document=document, password=form.cleaned_data["password"])
+        except DomainError as error:
+            put_error(form, error)
+            return self._form(document, form, status=422)
+        return done(
+            request, _("“%(title)s” is being opened and parsed.") % {"title": document.title}, back=self.back(document), kind="info"
+        )
+
+    def _form(self, document: Document, form: PasswordForm, status: int = 200) -> HttpResponse:
+        was_wrong = document.parse_status == ParseStatus.FAILED and document.reason == "wrong_password"
+        context = {"document": document, "form": form, "was_wrong": was_wrong, "space_id": document.space_id}
+        return self.show(_("Enter the password"), context, status=status, back=self.back(document))
 
 
 class DocumentStopView(DocumentPageView):

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import logging
+import os
 import shutil
-from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.db import connection
 from django.http import HttpRequest, JsonResponse
-from kombu.exceptions import OperationalError as BrokerError
 
 from apps.common import storage
-from apps.common.errors import DomainError, StoreUnavailable, TransientError
+from apps.common.jobs.schedule import SCHEDULE
 from apps.common.jobs.service import served_queues
+from apps.common.probes import Check, Probes
 from apps.retrieval.selectors import probe_vectors, probe_words
 from kbportal.celery import app
 
-log = logging.getLogger(__name__)
+probes = Probes(deadline_s=3.0, keep_s=1.0)
 
 
 @login_not_required
@@ -34,14 +33,8 @@ def live(request: HttpRequest) -> JsonResponse:
 
 @login_not_required
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 when all is well, 503 with the parts that are not; every part is really used once."""
-    parts: dict[str, str] = {}
-    for name, check in CHECKS.items():
-        try:
-            parts[name] = check() or "ok"
-        except (DatabaseError, BrokerError, OSError, DomainError, TransientError) as error:
-            log.warning("health check of %s failed: %s", name, error)
-            parts[name] = f"failed: {error.why if isinstance(error, StoreUnavailable) else type(error).__name__}"
+    """200 when all is well, 503 with the parts that are not; every part is really used once, and one that hangs is said to hang."""
+    parts = probes.states(CHECKS)
     well = all(state == "ok" for state in parts.values())
     return JsonResponse({"status": "ok" if well else "degraded", "parts": parts}, status=200 if well else 503)
 
@@ -55,12 +48,24 @@ def _database() -> str:
 def _broker() -> str:
     with app.connection_for_write() as broker:
         broker.ensure_connection(max_retries=1, timeout=2)
+    folder = settings.BROKER_FOLDER / "queue"
+    if app.conf.broker_url.startswith("folder:") and not (folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)):
+        return "its folder is missing or cannot be written"
     return ""
 
 
 def _worker() -> str:
     missing = sorted(set(settings.WORKER_QUEUES) - served_queues())
     return f"no worker serves: {', '.join(missing)}" if missing else ""
+
+
+def _schedule() -> str:
+    return "" if SCHEDULE in served_queues() else "the schedule is not running"
+
+
+def _files() -> str:
+    storage.probe()
+    return ""
 
 
 def _disk() -> str:
@@ -83,10 +88,11 @@ def _search_vectors() -> str:
     return ""
 
 
-CHECKS: dict[str, Callable[[], str]] = {
+CHECKS: dict[str, Check] = {
     "database": _database,
     "broker": _broker,
     "worker": _worker,
+    "schedule": _schedule,
     "disk": _disk,
     "files": _files,
     "search_words": _search_words,

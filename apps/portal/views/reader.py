@@ -7,18 +7,21 @@ import uuid
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
 
-from apps.common.errors import DomainError
+from apps.common.errors import DomainError, NotFound
 from apps.common.web.views import PageView
 from apps.knowledge.models import IN_FLIGHT, Chunk, Document
-from apps.knowledge.selectors import chunk_get, document_get
+from apps.knowledge.selectors import chunk_get, document_deleted_at, document_get
 from apps.knowledge.selectors.passages import passage_at, passage_numbered
 from apps.knowledge.services import base_visit
 from apps.portal.reader.details import details_context
 from apps.portal.reader.frame import reader_frame
 from apps.portal.reader.original import original_context, part_context
 from apps.portal.reader.passages import Asked, passages_context, reader_address
-from apps.portal.reader.pipeline import pipeline_context
+from apps.portal.reader.pipeline import pipeline_context, warnings_of
 from apps.portal.reader.source import Source, source_of
 
 
@@ -31,7 +34,12 @@ class ReaderView(PageView):
     actions = {"GET": "chunk.read"}
 
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
-        document = document_get(actor=self.actor, document_id=document_id)
+        try:
+            document = document_get(actor=self.actor, document_id=document_id)
+        except NotFound:
+            if when := document_deleted_at(actor=self.actor, document_id=document_id):
+                raise NotFound(_("This document was deleted on %(date)s.") % {"date": date_format(localtime(when))}) from None
+            raise
         asked = Asked.read(request.GET)
         source = source_of(document)
         if "index" in request.GET or "at" in request.GET:
@@ -115,5 +123,9 @@ class DetailsView(PageView):
 
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = document_get(actor=self.actor, document_id=document_id)
-        context = {**reader_frame(self.actor, document, "details"), **details_context(self.actor, document)}
+        context = {
+            **reader_frame(self.actor, document, "details"),
+            **details_context(self.actor, document),
+            "warnings": warnings_of(document),
+        }
         return self.page("portal/reader_details.html", context)

@@ -187,6 +187,9 @@ class SearchBackend(Protocol):
         Raises: IndexOutdated when another rebuild was begun after `new`.
         """
 
+    def drop(self) -> None:
+        """Remove the whole store; `ensure` makes an empty one. Called while nothing else uses it."""
+
 
 class IndexOutdated(Exception):
     """The store was written by another schema or tokeniser version: build it again (`manage.py rebuild_index`)."""

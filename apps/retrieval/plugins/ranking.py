@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+from apps.common.measures import search_leg
 from apps.retrieval.fusion import FULL_EVIDENCE, coverage, fuse
 from apps.retrieval.plugins.protocol import ExactHit, Hit, LegHit, Query
 from apps.retrieval.tokens import QueryTokens
@@ -73,8 +74,14 @@ def exact_hits(query: Query, tokens: QueryTokens, lookups: Lookups, listed: Sequ
 
 def ranked(query: Query, tokens: QueryTokens, lookups: Lookups) -> list[Hit]:
     """The legs as `mode` says, fused, exact matches before all others, best first, at most `k`."""
-    text = lookups.text() if query.mode != "vector" else []
-    vector = lookups.vector() if query.mode != "text" else []
+    text: list[LegHit] = []
+    vector: list[LegHit] = []
+    if query.mode != "vector":
+        with search_leg("words"):
+            text = lookups.text()
+    if query.mode != "text":
+        with search_leg("vectors"):
+            vector = lookups.vector()
     exact: list[ExactHit] = []
     known = 1.0
     if text:  # what stands there word for word was found by its words

@@ -52,6 +52,9 @@ class SqliteBackend:
             raise InvalidInput("swap takes what begin_rebuild gave", field="new")
         self._generations().swap(new._store, prepare=new.optimise)
 
+    def drop(self) -> None:
+        self._generations().drop()
+
     def optimise(self) -> None:
         """Merge the word index and refresh statistics: worth it after a bulk load."""
         with self._store.connection() as connection:

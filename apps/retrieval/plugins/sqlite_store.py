@@ -30,7 +30,7 @@ except ImportError:  # not POSIX: BEGIN IMMEDIATE alone orders the writers
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 IDLE_CONNECTIONS = 4
 CONTENTLESS = sqlite3.sqlite_version_info >= (3, 43)  # contentless_delete: half the disk, same speed
 
@@ -293,6 +293,17 @@ class Generations:
                 raise IndexOutdated("this building was given up: another one was begun later")
             self._point(current=new.path.name, building=None)
             current.remove()
+
+    def drop(self) -> None:
+        """Remove the pointer and every data file; the lock stays for whoever waits for it."""
+        with self.locked():
+            for database in self._files or ():
+                if database is not None:
+                    database.close_idle()
+            self._pointer.unlink(missing_ok=True)
+            for file in self.path.parent.glob(f"{self.path.stem}-*{self.path.suffix}*"):
+                file.unlink(missing_ok=True)
+            self._seen = self._files = None
 
     def _new_file(self) -> str:
         name = f"{self.path.stem}-{secrets.token_hex(4)}{self.path.suffix}"

@@ -114,4 +114,4 @@ def _command(name: str, listener: int | None) -> list[str]:
         return [*celery, "worker", "-P", "threads", "-c", str(threads), "-Q", ",".join(env.WORKER_QUEUES), *options]
     schedule = env.DATA_DIR / "run" / "celerybeat-schedule"
     # No --pidfile: the lock on the data folder does its work and cannot go stale.
-    return [*celery, "beat", "--schedule", str(schedule), "-S", "django_celery_beat.schedulers:DatabaseScheduler"]
+    return [*celery, "beat", "--schedule", str(schedule), "-S", "apps.common.jobs.schedule:Scheduler"]

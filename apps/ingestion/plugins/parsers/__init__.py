@@ -19,8 +19,8 @@ from apps.ingestion.plugins.parsers import (  # noqa: F401 - importing registers
     structured,
     web,
 )
-from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, Parser, ParseRequest, Progress, parsers
-from apps.ingestion.plugins.sniff import ACCEPTED, sniff
+from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, Parser, ParseRequest, ParseWarning, Progress, parsers
+from apps.ingestion.plugins.sniff import ACCEPTED, extension_of, sniff
 
 
 def parser_for(request: ParseRequest) -> tuple[str, Parser, str]:
@@ -55,4 +55,9 @@ def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
     document = parser.parse(replace(request, media_type=media_type), progress)
     document.parser = document.parser or name
     document.media_type = document.media_type or media_type
+    kind = sniff(request.path, request.file_name)
+    if kind.mismatch:
+        claimed = extension_of(request.file_name)
+        message = f"the name says .{claimed}, but the content is of the type .{kind.extension}; the content was believed"
+        document.warnings.append(ParseWarning("type_mismatch", message))
     return document

@@ -43,8 +43,9 @@ class PdfParser:
         import pypdfium2 as pdfium
 
         builder = DocumentBuilder(request.max_chars)
-        finder = TableFinder(request.path, request.password)
-        with LOCK, contextlib.closing(_open(pdfium, request)) as pdf:
+        opened, locked = _open(pdfium, request)
+        finder = TableFinder(request.path, request.password if locked else "")
+        with LOCK, contextlib.closing(opened) as pdf:
             count = len(pdf)
             if count == 0:
                 raise ParseFailure("empty", "the PDF is empty: it has no pages")
@@ -61,6 +62,8 @@ class PdfParser:
         _mark_damaged(request, pages)
         if all(page.state == "damaged" for page in pages):
             raise ParseFailure("corrupt", f"the PDF is damaged: none of its {count} pages can be read")
+        if locked:
+            builder.warn("opened_with_password", "it was opened with a password, which was not kept")
         self._compose(builder, pages)
         if finder.spent:
             builder.warn(
@@ -114,7 +117,9 @@ class PdfParser:
         if width * height * scale * scale > MAX_RENDER_PIXELS:
             scale = (MAX_RENDER_PIXELS / (width * height)) ** 0.5
         found = read_image(handle.render(scale=scale).to_numpy())
-        if found.lines:
+        if found.lines and is_garbled(found.text):
+            page.state, page.lines = "garbled", []
+        elif found.lines:
             page.lines = [Line(line.text, line.box, line.size / scale) for line in found.lines]
             page.state = "ocr"
         elif page.state == "scan" and not page.lines:
@@ -138,17 +143,30 @@ class PdfParser:
                 builder.add("paragraph", "\n".join(page.fields), place)
 
 
-def _open(pdfium: Any, request: ParseRequest) -> Any:
-    """Raises: ParseFailure with locked or corrupt."""
+def _open(pdfium: Any, request: ParseRequest) -> tuple[Any, bool]:
+    """The open file, and whether it took the password to open it (an owner's password alone keeps nobody from reading).
+
+    Raises: ParseFailure with locked, wrong_password or corrupt.
+    """
     try:
-        return pdfium.PdfDocument(request.path, password=request.password or None)
+        return pdfium.PdfDocument(request.path), False
+    except pdfium.PdfiumError as error:
+        if "password" not in str(error).lower():
+            raise _cannot_open(error) from error
+    if not request.password:
+        raise ParseFailure("locked", "the PDF is encrypted: it opens with a password only")
+    try:
+        return pdfium.PdfDocument(request.path, password=request.password), True
     except pdfium.PdfiumError as error:
         if "password" in str(error).lower():
-            wrong = "the password is wrong" if request.password else "it opens with a password only"
-            raise ParseFailure("locked", f"the PDF is encrypted: {wrong}") from error
-        if "security" in str(error).lower():
-            raise ParseFailure("locked", "the PDF is encrypted in a way that cannot be opened, even with a password") from error
-        raise ParseFailure("corrupt", f"the PDF is damaged and cannot be opened: {error}") from error
+            raise ParseFailure("wrong_password", "the PDF is encrypted, and the password is wrong") from error
+        raise _cannot_open(error) from error
+
+
+def _cannot_open(error: Exception) -> ParseFailure:
+    if "security" in str(error).lower():
+        return ParseFailure("locked", "the PDF is encrypted in a way that cannot be opened, even with a password", by_password=False)
+    return ParseFailure("corrupt", f"the PDF is damaged and cannot be opened: {error}")
 
 
 @dataclass(slots=True)

@@ -141,6 +141,15 @@ class IdsIn(serializers.Serializer[Any]):
 
 class ReparseIn(serializers.Serializer[Any]):
     process_config = ObjectField(required=False, allow_null=True)
+    password = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        max_length=1024,
+        write_only=True,
+        style={"input_type": "password"},
+        help_text="Opens a locked PDF this once (reason `locked` or `wrong_password`); it is not kept.",
+    )
 
 
 class BatchReparseIn(IdsIn):

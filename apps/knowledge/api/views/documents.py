@@ -160,15 +160,19 @@ class DocumentReparseView(ApiView):
             "Parse a document again",
             body=shapes.ReparseIn,
             reply=DocumentOut,
+            examples={"again": {}, "a locked PDF": {"password": "…"}},
             errors=(400, 401, 403, 404, 409),
             tags=TAGS,
         )
     }
 
     def post(self, request: Any, document_id: str) -> Response:
-        config = self.read().get("process_config")
+        body = self.read()
         document = document_get(actor=self.actor, document_id=document_id)
-        return self.render(document_reparse(actor=self.actor, document=document, process_config=config), message="Reparse started")
+        done = document_reparse(
+            actor=self.actor, document=document, process_config=body.get("process_config"), password=body.get("password", "")
+        )
+        return self.render(done, message="Reparse started")
 
 
 class DocumentCancelView(ApiView):

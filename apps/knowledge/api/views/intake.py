@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.parsers import JSONParser
 from rest_framework.response import Response
 
+from apps.common.api.parsers import StrictJSONParser
 from apps.common.api.views import ApiView, Op
 from apps.knowledge.api.multipart import UploadParser
 from apps.knowledge.api.serializers.documents import DocumentOut, ManualIn, ManualUpdateIn, UploadIn, UrlIn
@@ -38,11 +38,13 @@ class IntakeView(ApiView):
         name = stored.document.file_name if code == "duplicate_file" else stored.document.source
         kind = "File" if code == "duplicate_file" else "URL"
         message = f"{kind} already exists: {name}"
+        if stored.mismatch:
+            message += f". The name of the uploaded file does not match its type: the content is .{stored.document.file_type}"
         return Response({"success": False, "message": message, "data": DocumentOut(stored.document).data, "code": code}, status=409)
 
 
 class DocumentUploadView(IntakeView):
-    parser_classes = [UploadParser, JSONParser]
+    parser_classes = [UploadParser, StrictJSONParser]
     operations = {
         "POST": Op(
             "document.create",

@@ -1,0 +1,57 @@
+"""One-off passwords of locked files, on their way from the request that brought them to the worker that opens the file.
+
+SECURITY: web and worker are separate processes and a run may wait, be killed or go on to OCR, so the password has to lie somewhere between
+them. It lies in a row of its own, sealed (Fernet) with a key that only this deployment's KB_SECRET_KEY gives, and the row goes in the same
+transaction that ends its run, at the latest after MAX_AGE. Run rows, broker messages, logs, traces and activity never see it: tasks carry
+ids only, and the sandbox gets it through a pipe.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+
+from cryptography.fernet import Fernet, InvalidToken
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from apps.common.jobs.models import LIVE
+from apps.common.scope import unscoped
+from apps.ingestion.models import FilePassword, IngestionRun
+
+#: A run that waits longer than this starts without the password, ends as locked, and the password is asked for again.
+MAX_AGE = timedelta(hours=24)
+
+
+def _box() -> Fernet:
+    return Fernet(base64.urlsafe_b64encode(salted_hmac("apps.ingestion.passwords", "file password", algorithm="sha256").digest()))
+
+
+def keep(run: IngestionRun, password: str) -> None:
+    """Seal the password for this run; nothing happens when there is none."""
+    if password:
+        sealed = _box().encrypt(password.encode("utf-8", "surrogatepass")).decode("ascii")
+        FilePassword.objects.update_or_create(run=run, defaults={"space_id": run.space_id, "sealed": sealed})
+
+
+def password_of(run: IngestionRun) -> str:
+    """The password sealed for this run; "" when there is none, it is too old, or it was sealed with another key."""
+    row = FilePassword.objects.filter(run=run, created_at__gt=timezone.now() - MAX_AGE).first()
+    if row is None:
+        return ""
+    try:
+        return _box().decrypt(row.sealed.encode("ascii")).decode("utf-8", "surrogatepass")
+    except InvalidToken:
+        return ""
+
+
+def forget(document_id: int) -> None:
+    """Drop what is kept for runs of this document; call it where a run ends, in the same transaction."""
+    FilePassword.objects.filter(run__document_id=document_id).delete()
+
+
+def forget_stale() -> int:
+    """Drop what outlived its run or its time, whatever happened; how many rows."""
+    with unscoped("passwords that outlived their run"):
+        ended = FilePassword.objects.exclude(run__state__in=LIVE) | FilePassword.objects.filter(created_at__lte=timezone.now() - MAX_AGE)
+        return int(FilePassword.objects.filter(pk__in=list(ended.values_list("pk", flat=True))).delete()[0])
