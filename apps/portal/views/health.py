@@ -73,6 +73,11 @@ def _disk() -> str:
     return f"only {free // 1024**3} GiB free" if free < settings.DISK_REFUSE_BYTES else ""
 
 
+def _files() -> str:
+    storage.probe()
+    return ""
+
+
 def _search_words() -> str:
     probe_words()
     return ""
