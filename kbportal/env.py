@@ -94,6 +94,14 @@ SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cooki
 DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
 DATABASE_CONNECTIONS: int = _declare("KB_DATABASE_CONNECTIONS", "20", int, "PostgreSQL connections one process may hold at a time.")
 BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")
+STORAGE_URL: str = _declare(
+    "KB_STORAGE_URL",
+    "",
+    str,
+    "s3://bucket/prefix?endpoint_url=https://host&region=name&addressing_style=path; empty: the folder KB_DATA_DIR/files.",
+)
+S3_ACCESS_KEY: str = _declare("KB_S3_ACCESS_KEY", "", str, "Access key of the S3 server; empty: what boto3 finds (AWS_*, machine role).")
+S3_SECRET_KEY: str = _declare("KB_S3_SECRET_KEY", "", str, "Secret key that belongs to it.")
 SEARCH_BACKEND: str = _declare(
     "KB_SEARCH_BACKEND", "", _choice("", "sqlite", "postgres"), "Where the search index lives: sqlite or postgres; empty: as the database."
 )

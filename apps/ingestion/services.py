@@ -71,6 +71,8 @@ def run_ended(run: IngestionRun) -> None:
         document_leave(document, ParseStatus.CANCELLED, reason="cancelled", error="stopped by a user")
     elif run.state == RunState.FAILED and run.kind in EMBEDS:
         embed_failed(document, run)
+    elif run.state == RunState.FAILED and run.kind == OCR and document.chunk_count:
+        ocr_failed(document, run.reason or "internal", run.error)
     elif run.state == RunState.FAILED:
         document_fail(document, run.reason or "internal", run.error)
 
@@ -86,6 +88,14 @@ def document_fail(document: Document, reason: str, error: str, *, stage: str = "
         Document.objects.filter(pk=document.pk).update(
             chunk_count=0, vector_count=0, warnings=[], enabled=False, index_rev=F("index_rev") + 1
         )
+
+
+def ocr_failed(document: Document, reason: str, error: str) -> None:
+    """OCR of a document that has text already did not work: it keeps what it has, with a warning, and gets its vectors."""
+    trace.finish(document, document.attempt, "multimodal", Span.Status.FAILED, reason=reason, error=error)
+    document.warnings = [*document.warnings, {"code": reason, "message": error, "count": 1, "position": {}}]
+    document.save(update_fields=["warnings", "updated_at"])
+    run_start(document, EMBED)
 
 
 def document_leave(document: Document, status: str, *, reason: str = "", error: str = "") -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
-from kbportal import databases, env
+from kbportal import databases, env, storages
 from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
@@ -18,7 +18,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 BASE_DIR = env.BASE_DIR
 DATA_DIR = env.DATA_DIR
-for folder in ("", "files", "index", "broker", "run", "logs"):
+for folder in ("", "files", "index", "broker", "run", "logs", "tmp"):
     (DATA_DIR / folder).mkdir(parents=True, exist_ok=True)
 
 SECRET_KEY = env.secret_key()
@@ -179,11 +179,16 @@ USE_I18N = True
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [("dist", BASE_DIR / "static" / "dist")] if (BASE_DIR / "static" / "dist").is_dir() else []
+try:
+    _files = (
+        storages.objects(env.STORAGE_URL, access_key=env.S3_ACCESS_KEY, secret_key=env.S3_SECRET_KEY)
+        if env.STORAGE_URL
+        else storages.folder(DATA_DIR / "files")
+    )
+except ValueError as error:
+    raise SystemExit(f"KB_STORAGE_URL is not usable: {error}; leave it empty for a folder.") from None
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None, "file_permissions_mode": 0o600},
-    },
+    "default": _files,
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
@@ -287,7 +292,7 @@ FETCH_ALLOW = env.FETCH_ALLOW
 
 # Models
 EMBEDDER = env.EMBEDDER
-EMBEDDING_ENDPOINT = {
+EMBEDDING_ENDPOINT: dict[str, Any] = {
     "base_url": env.EMBEDDING_BASE_URL,
     "api_key": env.EMBEDDING_API_KEY,
     "model": env.EMBEDDING_MODEL,

@@ -31,7 +31,11 @@ DISPATCH = {"apps/common/jobs/service.py": "the one dispatcher"}
 SIGNALS: dict[str, str] = {}
 PERMISSION_CLASSES: dict[str, str] = {}
 CSRF_EXEMPT: dict[str, str] = {}
-HTTP_CLIENTS = {"apps/common/supervisor.py": "asks its own web process on this machine whether it answers"}
+HTTP_CLIENTS = {
+    "apps/common/supervisor.py": "asks its own web process on this machine whether it answers",
+    "apps/common/stores/objects.py": "speaks S3 through boto3 to the one server the operator configured; catches what that library raises",
+    "kbportal/healthcheck.py": "asks the web process of its own container whether it answers, without loading Django",
+}
 SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown into sanitised HTML"}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
@@ -49,6 +53,7 @@ UNSCOPED = {
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {
+    "apps/ingestion/startup.py": "an advisory lock lets one of several starting processes renew the index",
     "apps/common/moving.py": "empties whole tables of the database it copies to",
     "apps/common/rows.py": "writes whole tables and sets sequences",
     "apps/operations/backup.py": "asks how large the database is",

@@ -95,7 +95,7 @@ def _work(claim: Claim) -> None:
     except NotYet as error:
         claim.wait(error.retry_after_s or 30.0, error.code, str(error))
     except TransientError as error:
-        if claim.run.attempt + 1 < claim.kind.max_attempts:
+        if claim.run.attempt + 1 < max(claim.kind.max_attempts, error.attempts):
             delay = error.retry_after_s or min(300.0, 2.0 ** (claim.run.attempt + 1)) * random.uniform(0.8, 1.2)  # noqa: S311
             claim.retry_later(delay, str(error), reason=error.code)
             return
