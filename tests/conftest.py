@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from apps.retrieval.engine import bare_engine, engine_is_open, forget_engine
+from apps.retrieval.engine import bare_engine, forget_engine
 from apps.retrieval.plugins.postgres_store import close_pools
+from tests.support.filestore import ObjectServer, running_objects
 from tests.support.postgres import PostgresProcess, running_postgres
 from tests.support.redis import running_redis
 from tests.support.stack import LiveStack
@@ -61,6 +62,16 @@ def postgres_server() -> Iterator[PostgresProcess]:
 
 
 @pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    """An S3-compatible server that belongs to this test run."""
+    try:
+        with running_objects() as server:
+            yield server
+    except FileNotFoundError:
+        pytest.skip("moto is not installed")
+
+
+@pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
     """The index keeps connections of its own; they end before the test database is dropped."""
     yield
@@ -69,9 +80,9 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _empty_index() -> Iterator[None]:
-    """In the server shape the index stands in the one test database: a test that used it leaves none."""
+    """In the server shape the index stands in the one test database: a test that used it leaves none, whatever it forgot."""
     yield
-    if settings.SEARCH_BACKEND == "postgres" and engine_is_open():
+    if settings.SEARCH_BACKEND == "postgres":
         bare_engine().drop()
         forget_engine()
 

@@ -30,8 +30,11 @@ _SECRETS = [
     (re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{6,}"), r"\1 " + HIDDEN),
     (re.compile(r"(?i)(\b[a-z][a-z0-9+.-]*://[^\s:/@]*:)[^\s@/]+@"), r"\1" + HIDDEN + "@"),
     (
-        re.compile(r"(?i)\b((?:x-)?api[_-]?key|password|secret|(?:access|refresh|csrf)?_?token)(\"?'?\s*[=:]\s*\"?'?)[^\s\"'&,;)}]+"),
-        r"\1\2" + HIDDEN,
+        re.compile(
+            r"(?i)([\w-]*(?:api[_-]?key|secret(?:[_-]\w*key)?|password|passwd|token|credential|kb_session)"  # a name that ends like this
+            r"[\"']?\s*[=:]\s*(?:bytes\()?b?[\"']?)(?!(?:bearer|basic)\s)[^\s\"'&,;)}\]]+"
+        ),
+        r"\1" + HIDDEN,
     ),
     (re.compile(r"\bsk-[\w-]{8,}"), HIDDEN),
     (re.compile(r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"), HIDDEN),
@@ -49,6 +52,10 @@ class ContextFilter(logging.Filter):
     """Copies the context onto the record on the thread that logged it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if (request := getattr(record, "request", None)) is not None:  # Django logs refusals when the request's own context is over
+            actor = getattr(request, "actor", None)
+            known = {"request_id": getattr(request, "id", ""), "user": getattr(actor, "who", ""), "space": getattr(actor, "space_id", None)}
+            record.__dict__.update({key: value for key, value in known.items() if value and not hasattr(record, key)})
         for key, variable in CONTEXT.items():
             if not hasattr(record, key) and (value := variable.get()):
                 setattr(record, key, value)

@@ -93,13 +93,16 @@ def activate(request: HttpRequest, preferred: str) -> None:
     """Choose the language of this request and put it on `request.LANGUAGE_CODE`."""
     known = dict(settings.LANGUAGES)
     cookie = request.COOKIES.get(settings.LANGUAGE_COOKIE_NAME, "")
-    language = next((code for code in (preferred, cookie) if code in known), "") or _asked_for(request)
+    language = next((code for code in (preferred, cookie) if code in known), "") or language_asked_for(
+        request.headers.get("Accept-Language", "")
+    )
     translation.activate(language)
     request.LANGUAGE_CODE = language  # type: ignore[attr-defined]
 
 
-def _asked_for(request: HttpRequest) -> str:
-    for entry in request.headers.get("Accept-Language", "").split(","):
+def language_asked_for(header: str) -> str:
+    """The first language of an `Accept-Language` header that the portal speaks, else `KB_LANGUAGE`."""
+    for entry in header.split(","):
         tag = entry.split(";")[0].strip().lower()
         if tag.startswith("zh"):
             return "zh-hans"
@@ -118,8 +121,8 @@ class DomainErrorMiddleware:
         return self.get_response(request)
 
     def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, DomainError):
-            return None
+        from apps.common.api.errors import database_fault
         from apps.common.web.errors import error_response
 
-        return error_response(request, error)
+        expected = error if isinstance(error, DomainError) else database_fault(error)
+        return error_response(request, expected) if expected is not None else None

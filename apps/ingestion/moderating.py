@@ -1,4 +1,4 @@
-"""Trying passes over documents again and stopping them: a document has a state of its own, which has to follow."""
+"""Trying background work again and stopping it: a document has a state of its own, which has to follow."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from apps.common.errors import Conflict
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
 from apps.ingestion import services
-from apps.ingestion.models import IngestionRun
+from apps.ingestion.models import IngestionRun, ReindexRun
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus
 from apps.knowledge.services import document_cancel, document_reparse
 
@@ -27,7 +27,7 @@ def retry_pass(actor: Actor, run: IngestionRun) -> None:
         raise Conflict(_("The document was deleted; there is nothing to try again."), code="deleted")
     if IngestionRun.objects.filter(document=document, state__in=LIVE).exists():
         raise Conflict(_("The document is being worked on already."), code="live")
-    if run.kind != services.EMBED:
+    if run.kind not in (services.EMBED, services.EMBED_REMOTE):
         document_reparse(actor=actor, document=document)
         return
     with transaction.atomic():
@@ -45,3 +45,15 @@ def cancel_pass(actor: Actor, run: IngestionRun) -> None:
         document_cancel(actor=actor, document=document)
     else:
         cancel_run(run)
+
+
+def retry_reindex(actor: Actor, run: ReindexRun) -> None:
+    """Start the re-index of the base again, to the same model; vectors that were made are used. Raises: what `reindex_start` raises."""
+    if run.kb.deleted_at is not None:
+        raise Conflict(_("The knowledge base was deleted; there is nothing to try again."), code="deleted")
+    services.reindex_start(actor=actor, base=run.kb, model_id=run.target_model_id)
+
+
+def cancel_reindex(actor: Actor, run: ReindexRun) -> None:
+    """Stop it; the vectors that served go on serving. Raises: Conflict once the new vectors have taken over."""
+    services.reindex_cancel(actor=actor, base=run.kb)

@@ -49,22 +49,24 @@ def parse_file(
     limits: Limits | None = None,
     on_progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
+    folder: Path | None = None,
 ) -> ParsedDocument:
     """The document in the file, parsed in a fresh child process.
 
     `should_stop` is asked about every 0.1 s; when it says yes the child is killed at once.
+    Its files are below `folder` (the system's temporary folder by default), which outlives it when this process is killed.
     Raises: ParseFailure, with reason cancelled, timeout, out_of_memory or crashed for what befell the child, else the parser's own reason.
     """
     limits = limits or (OCR_LIMITS if request.ocr else Limits())
-    with tempfile.TemporaryDirectory(prefix="kb-parse-", ignore_cleanup_errors=True) as folder:
+    with tempfile.TemporaryDirectory(prefix="kb-parse-", dir=folder, ignore_cleanup_errors=True) as work:
         job = {
             "request": request_to_json(request) | {"path": str(request.path.resolve())},
-            "folder": folder,
+            "folder": work,
             "cpu_s": limits.cpu_s,
             "memory_bytes": limits.memory_bytes + _ADDRESS_HEADROOM,
             "output_bytes": limits.output_bytes,
         }
-        with _Child(folder) as child:
+        with _Child(work) as child:
             message = child.talk(job, limits, on_progress, should_stop)
         if message["type"] == "failed":
             reason = message.get("reason")
@@ -72,7 +74,7 @@ def parse_file(
                 reason if reason in REASONS else "internal", str(message.get("message", "")), **(message.get("details") or {})
             )
         try:
-            return read_document(Path(folder))
+            return read_document(Path(work))
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise ParseFailure("crashed", "the parser gave a result that cannot be read") from error
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import QuerySet
 
 from apps.knowledge.models import Document
@@ -9,7 +11,7 @@ from apps.knowledge.models import Document
 
 def named_keys(alias: str) -> dict[str, int]:
     """{key: bytes as far as the row knows} of every living document of one database. What a tombstone names is on its way out."""
-    rows = QuerySet(model=Document, using=alias).filter(deleted_at__isnull=True).order_by("pk")
+    rows: QuerySet[Any] = QuerySet(model=Document, using=alias).filter(deleted_at__isnull=True).order_by("pk")
     found: dict[str, int] = {}
     for original, parsed, size_bytes in rows.values_list("storage_path", "parsed_path", "file_size").iterator(chunk_size=2000):
         if original:

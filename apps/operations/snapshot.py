@@ -34,7 +34,7 @@ def snapshot(folder: Path) -> Iterator[str]:
             cursor.execute("SET TRANSACTION READ ONLY")
             yield SNAPSHOT
     finally:
-        connections[SNAPSHOT].close()
+        _forget()
 
 
 def _one_moment(options: dict[str, Any]) -> dict[str, Any]:
@@ -57,14 +57,17 @@ def _sqlite_copy(folder: Path) -> Iterator[None]:
         _register(configured)
         yield
     finally:
-        if SNAPSHOT in connections.settings:
-            connections[SNAPSHOT].close()
+        _forget()
         path.unlink(missing_ok=True)
 
 
 def _register(configured: dict[str, Any]) -> None:
-    """Make the alias known, with a new connection behind it."""
+    _forget()
+    connections.settings[SNAPSHOT] = ConnectionHandler({"default": configured}).settings["default"]
+
+
+def _forget() -> None:
     if SNAPSHOT in connections.settings:
         connections[SNAPSHOT].close()
         del connections[SNAPSHOT]
-    connections.settings[SNAPSHOT] = ConnectionHandler({"default": configured}).settings["default"]
+        del connections.settings[SNAPSHOT]

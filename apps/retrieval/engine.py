@@ -78,11 +78,6 @@ def index_is_current() -> bool:
     return True
 
 
-def engine_is_open() -> bool:
-    """Whether this process has used its engine."""
-    return _engine is not None
-
-
 def forget_engine() -> None:
     """Drop this process's engine (tests, after a rebuild by another version)."""
     global _engine

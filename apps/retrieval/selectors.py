@@ -6,6 +6,7 @@ from apps.retrieval.explain import Snippet, Term, highlights, snippet
 from apps.retrieval.figures import SearchFigures, index_stats, search_figures, searches_by_day, searches_by_time
 from apps.retrieval.probe import probe_vectors, probe_words
 from apps.retrieval.search import Options, Passage, Results, Scope, search
+from apps.retrieval.services import Serving, serving_of
 from apps.retrieval.whynot import Cause, WhyNot, why_not
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Results",
     "Scope",
     "SearchFigures",
+    "Serving",
     "Snippet",
     "Term",
     "WhyNot",
@@ -27,6 +29,7 @@ __all__ = [
     "search_figures",
     "searches_by_day",
     "searches_by_time",
+    "serving_of",
     "snippet",
     "why_not",
 ]

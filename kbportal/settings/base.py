@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
-from kbportal import databases, env
+from kbportal import databases, env, storages
 from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
@@ -18,7 +18,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 BASE_DIR = env.BASE_DIR
 DATA_DIR = env.DATA_DIR
-for folder in ("", "files", "index", "broker", "run", "logs"):
+for folder in ("", "files", "index", "broker", "run", "logs", "tmp"):
     (DATA_DIR / folder).mkdir(parents=True, exist_ok=True)
 
 SECRET_KEY = env.secret_key()
@@ -179,19 +179,25 @@ USE_I18N = True
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [("dist", BASE_DIR / "static" / "dist")] if (BASE_DIR / "static" / "dist").is_dir() else []
+try:
+    _files = (
+        storages.objects(env.STORAGE_URL, access_key=env.S3_ACCESS_KEY, secret_key=env.S3_SECRET_KEY)
+        if env.STORAGE_URL
+        else storages.folder(DATA_DIR / "files")
+    )
+except ValueError as error:
+    raise SystemExit(f"KB_STORAGE_URL is not usable: {error}; leave it empty for a folder.") from None
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None, "file_permissions_mode": 0o600},
-    },
+    "default": _files,
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 8 * 1024 * 1024
 DATA_UPLOAD_MAX_NUMBER_FILES = 1000
 FILE_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
-FILE_UPLOAD_TEMP_DIR = None
-FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
+TEMP_DIR = DATA_DIR / "tmp"
+FILE_UPLOAD_TEMP_DIR = None  # the handler knows the folder
+FILE_UPLOAD_HANDLERS = ["apps.common.uploads.UploadHandler"]
 DISK_WARN_BYTES = int(env.DISK_WARN_GB * 1024**3)
 DISK_REFUSE_BYTES = int(env.DISK_REFUSE_GB * 1024**3)
 
@@ -200,7 +206,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.common.api.auth.ActorAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["apps.common.api.auth.ActionDeclared"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
+    "DEFAULT_PARSER_CLASSES": ["apps.common.api.parsers.StrictJSONParser", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_SCHEMA_CLASS": "apps.common.api.schema.OperationSchema",
     "DEFAULT_THROTTLE_CLASSES": ["apps.common.api.throttle.ActorThrottle"],
     "EXCEPTION_HANDLER": "apps.common.api.errors.handle",
@@ -229,6 +235,13 @@ SPECTACULAR_SETTINGS = {
     },
     "SECURITY": [{"bearer": []}, {"apiKey": []}],
     "ENUM_NAME_OVERRIDES": {},
+}
+
+# Limits of requests are counted here: for all processes together in Redis, else in the memory of the one web process
+CACHES: dict[str, Any] = {
+    "default": {"BACKEND": "apps.common.cache.SharedCache", "LOCATION": env.BROKER_URL, "KEY_PREFIX": "kbportal"}
+    if env.BROKER_URL.startswith(("redis://", "rediss://"))
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
 }
 
 # Background work
@@ -266,6 +279,7 @@ CELERY_BEAT_SCHEDULE = {
     "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
 RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
@@ -278,12 +292,17 @@ FETCH_ALLOW = env.FETCH_ALLOW
 
 # Models
 EMBEDDER = env.EMBEDDER
-EMBEDDING_ENDPOINT = {
+EMBEDDING_ENDPOINT: dict[str, Any] = {
     "base_url": env.EMBEDDING_BASE_URL,
     "api_key": env.EMBEDDING_API_KEY,
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
+MODEL_ALLOW = env.MODEL_ALLOW
+ENCRYPTION_KEYS = env.ENCRYPTION_KEYS
+EMBED_REMOTE_CONCURRENCY = env.EMBED_REMOTE_CONCURRENCY
+EMBED_PATIENCE_S = env.EMBED_PATIENCE_S
+VECTORS_KEEP_DAYS = env.VECTORS_KEEP_DAYS
 SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")

@@ -4,7 +4,10 @@ import os
 import tempfile
 from pathlib import Path
 
-os.environ["KB_DATA_DIR"] = os.environ.get("KB_TEST_DATA_DIR") or tempfile.mkdtemp(prefix="kbportal-test-")
+from apps.common.temp import folder_in
+
+# removed when the run ends, or by the next one when it is killed
+os.environ["KB_DATA_DIR"] = os.environ.get("KB_TEST_DATA_DIR") or str(folder_in(Path(tempfile.gettempdir()), prefix="kb-test-"))
 os.environ.setdefault("KB_SECRET_KEY", "only-for-the-test-run-and-long-enough-for-hs256")
 os.environ.setdefault("KB_DISK_WARN_GB", "0")
 os.environ.setdefault("KB_DISK_REFUSE_GB", "0")

@@ -209,7 +209,7 @@ def test_the_sweep_rings_for_rows_nobody_picked_up_and_then_waits(probe: Probe, 
 def test_a_queue_is_served_only_while_its_worker_is_heard_of(probe: Probe, settings: Any) -> None:
     settings.WORKER_QUEUES = ["parse"]
     assert has_worker("probe") is False
-    tasks.beat_worker(timezone.now())
+    tasks.beat_worker()
     assert served_queues() == {"parse"}
     assert has_worker("probe") is True
     WorkerBeat.objects.update(seen_at=timezone.now() - timedelta(seconds=31))

@@ -7,6 +7,7 @@ import logging
 import sys
 
 import pytest
+from django.test import Client
 
 from apps.common import context
 from apps.common.logs import ConsoleFormatter, ContextFilter, JsonFormatter, logging_config, process_name, without_secrets
@@ -63,6 +64,14 @@ def test_what_a_request_added_is_forgotten_after_it() -> None:
     assert {"request_id", "user", "space"} & set(json.loads(JsonFormatter("web").format(record("hello")))) == set()
 
 
+def test_a_refusal_that_django_logs_after_the_request_still_names_it(db: None, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(ContextFilter())
+    with caplog.at_level(logging.WARNING, logger="django.request"):
+        Client().get("/no/such/page", headers={"X-Request-ID": "r-404"})
+    (line,) = [json.loads(JsonFormatter("web").format(made)) for made in caplog.records if made.name == "django.request"]
+    assert (line["request_id"], line["status_code"], line["user"]) == ("r-404", 404, "anonymous")
+
+
 def test_a_console_line_is_readable() -> None:
     text = ConsoleFormatter("web").format(record("hello", request_id="abc", status=200))
     assert text[8:] == " web      INFO    kbportal.test: hello  [request_id=abc status=200]"
@@ -77,6 +86,15 @@ def test_a_console_line_is_readable() -> None:
         ("GET /x?api_key=abcd1234&q=1", "GET /x?api_key=[hidden]&q=1"),
         ('{"password": "hunter2", "name": "x"}', '{"password": "[hidden]", "name": "x"}'),
         ("key sk-abcdefgh1234 used", "key [hidden] used"),
+        ("{'X-API-Key': 'kb-0123456789abcdef'}", "{'X-API-Key': '[hidden]'}"),
+        ("sign_in(email='a@b.c', password='hunter2')", "sign_in(email='a@b.c', password='[hidden]')"),
+        ("{'Authorization': 'Bearer abcdef.123456'}", "{'Authorization': 'Bearer [hidden]'}"),
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [hidden]"),
+        ("KB_SECRET_KEY=abc123 KB_PORT=8000", "KB_SECRET_KEY=[hidden] KB_PORT=8000"),
+        ("aws_secret_access_key: 'abc/123+x'", "aws_secret_access_key: '[hidden]'"),
+        ("Cookie: kb_session=abcdef123; kb_language=en", "Cookie: kb_session=[hidden]; kb_language=en"),
+        ("access_token=abc refresh_token=def", "access_token=[hidden] refresh_token=[hidden]"),
+        ("max_tokens=4000", "max_tokens=4000"),
         ("https://example.org:8443/path?q=token", "https://example.org:8443/path?q=token"),
         ("the tokeniser made 12 tokens", "the tokeniser made 12 tokens"),
     ],

@@ -30,6 +30,7 @@ from apps.retrieval.plugins.protocol import (
     backends,
     folder_key,
 )
+from tests.support.exactness import NEAR, ODD
 
 SPACE = "hand:4"
 ROOT = Path(__file__).resolve().parents[2]
@@ -317,30 +318,6 @@ def test_bytes_keep_the_order_of_cosines(backend: SearchBackend) -> None:
 
 # -- what is found ------------------------------------------------------------------------------------------------------------------
 
-ODD = [
-    ("错误 ERR-4021 表示连接被拒绝", ["ERR-4021", "err4021", "err 4021", "err-4021", "ＥＲＲ－４０２１", "4021", "怎么处理 ERR-4021"]),
-    ("升级到 v2.5.1 之后需要重启", ["v2.5.1", "V2.5.1"]),
-    ("call load_bar() before exit", ["load_bar", "load bar", "LOAD_BAR", "loadbar"]),
-    ("零件 AB-1234/56-X 已停产", ["AB-1234/56-X", "ab-1234/56-x", "1234/56"]),
-    ("see https://docs.example.com/a/b?id=77 for it", ["https://docs.example.com/a/b?id=77", "docs.example.com", "example.com"]),
-    ("host db-01.prod.internal is down", ["db-01.prod.internal", "db-01", "prod.internal"]),
-    ("write to zhang.san@corp.cn please", ["zhang.san@corp.cn", "zhang san corp"]),
-    ("热线 400-820-8820 全天", ["400-820-8820", "4008208820", "8820"]),
-    ("编号 ＡＢＣ－９９８７ 的设备", ["ＡＢＣ－９９８７", "ABC-9987", "abc9987"]),
-    ("知識庫的備份方法", ["知識庫", "知识库", "备份方法"]),
-    ("增值税的申报", ["税", "增值税"]),
-    ("learn C++ in a week", ["C++", "c++"]),
-    ("learn c# in a week", ["C#", "c#"]),
-    ("install nodejs from source", ["nodejs", "node.js is not", "NodeJS"]),
-    ("raised ConnectionResetError twice", ["ConnectionResetError", "connection reset error", "connectionreseterror"]),
-    ("GB/T 19001-2016 质量管理", ["GB/T 19001-2016", "19001-2016"]),
-]  # fmt: skip
-NEAR = [
-    "错误 ERR-4012 表示连接超时", "ERR-402 和 ERR-40211", "升级到 v2.5.2 和 v2.51 之后", "call foo_bar() or load_baz()", "零件 AB-1235/56-X 在售",
-    "see https://docs.example.org/a for it", "host db-02.test.internal is down", "write to li.si@corp.com please", "热线 400-820-8821 全天",
-    "编号 ABC-9978 的设备", "知情同意与仓库管理", "增值服务的申报", "learn C in a week", "learn java in a week", "install node from js source code",
-    "raised ConnectionRefused twice, error", "reset the connection", "GB/T 19011-2018 质量审核", "a b c d e f g 1 2 3 4 5 6", "备用方案与法务",
-]  # fmt: skip
 PAIRS = [(key, question) for key, (_, questions) in enumerate(ODD, 1) for question in questions]
 
 

@@ -30,6 +30,7 @@ ACROSS = {
 # module of fixed words -> whose they are; anybody above may show them
 WORDS = {
     "apps.knowledge.reasons": "why a document is not where it should be, and what to do next",
+    "apps.llm.failures": "what can be wrong with an endpoint, and what its owner does about it",
     "apps.spaces.capabilities": "what an API key may be given",
 }
 # module -> why it knows HTTP although it is no door

@@ -17,6 +17,7 @@ from django.core.wsgi import get_wsgi_application
 
 playwright_api = pytest.importorskip("playwright.sync_api")
 expect = playwright_api.expect
+expect.set_options(timeout=15_000)  # the first PDF brings its own library, which takes a busy machine a while
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = os.environ.get("KB_CHROMIUM", "/usr/bin/chromium")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from tests.support.postgres import PostgresProcess
 from tests.support.rest import Rest
 from tests.support.stack import LiveStack
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
@@ -31,17 +34,55 @@ def answers(rest: Rest, base: str) -> dict[str, list[tuple[str, str, float]]]:
     return {question: [(hit["id"], hit["knowledge_id"], round(hit["score"], 1)) for hit in hits] for question, hits in found.items()}
 
 
+def original(rest: Rest, document: str) -> bytes:
+    request = urllib.request.Request(
+        f"{rest.base_url}/api/v1/knowledge/{document}/download", headers={"Authorization": f"Bearer {rest.token}"}
+    )
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return bytes(answer.read())
+
+
+def history(rest: Rest, base: str, documents: list[str]) -> Any:
+    """What was done: the activity of the base, the stages of every document, the revisions of every passage."""
+    stages = {document: rest.data("GET", f"/knowledge/{document}/stages") for document in documents}
+    passages = [(document, row["id"]) for document in documents for row in rest.data("GET", f"/chunks/{document}?page_size=50")]
+    revisions = {chunk: rest.data("GET", f"/chunks/{document}/{chunk}/revisions") for document, chunk in passages}
+    assert sum(map(len, revisions.values())) == 1
+    activity = rest.call("GET", f"/knowledge-bases/{base}/activity?page_size=50").body
+    assert len(json.dumps(activity)) > 500
+    return activity, stages, revisions
+
+
 def contents(rest: Rest, base: str) -> Any:
     documents = rest.data("GET", f"/knowledge-bases/{base}/knowledge?page_size=50")
     kept = ("id", "title", "file_name", "parse_status", "chunk_count", "vector_count", "created_at")
     listed = sorted([{name: row[name] for name in kept} for row in documents], key=lambda row: row["id"])
-    passages = {row["id"]: [c["content"] for c in rest.data("GET", f"/chunks/{row['id']}?page_size=50")] for row in listed}
-    return listed, passages, rest.data("GET", f"/knowledge-bases/{base}/tags"), rest.data("GET", "/auth/me")["user"]["id"]
+    tags = {row["id"]: rest.document(row["id"])["tags"] for row in listed}
+    passages = {
+        row["id"]: [
+            (c["id"], c["seq_id"], c["content"], c["content_revision"]) for c in rest.data("GET", f"/chunks/{row['id']}?page_size=50")
+        ]
+        for row in listed
+    }
+    return listed, tags, passages, rest.data("GET", f"/knowledge-bases/{base}/tags"), rest.data("GET", "/auth/me")["user"]["id"]
 
 
 def count_rows(url: str, table: str) -> int:
     with psycopg.connect(url) as connection:
         return int(connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0])  # type: ignore[index]
+
+
+def count_of(connection: psycopg.Connection, kind: str) -> int:
+    """Rows of the index's only table of this kind."""
+    sql = "SELECT tablename FROM pg_tables WHERE schemaname = 'kb_index' AND tablename LIKE %s"
+    ((name,),) = connection.execute(sql, (f"{kind}%",)).fetchall()
+    return int(connection.execute(f"SELECT count(*) FROM kb_index.{name}").fetchone()[0])  # type: ignore[index]
+
+
+def embedded(data_dir: Path) -> bool:
+    """Whether no work is left to do."""
+    with closing(sqlite3.connect(data_dir / "kbportal.sqlite3")) as connection:
+        return connection.execute("SELECT count(*) FROM ingestion_ingestionrun WHERE state IN ('queued', 'running')").fetchone() == (0,)
 
 
 def last_document(data_dir: Path) -> int:
@@ -55,14 +96,23 @@ def test_a_portal_moves_to_the_server_shape_with_all_it_has(
     stack = live_stack(env=EMBEDDED)
     rest = Rest(stack.base_url).sign_up("alice")
     base = rest.make_base("产品")
-    rest.data("POST", f"/knowledge-bases/{base}/tags", {"name": "重要"})
+    tag = rest.data("POST", f"/knowledge-bases/{base}/tags", {"name": "重要"})
     documents = [rest.upload(base, name, text).body["data"]["id"] for name, text in TEXTS.items()]
     for document in documents:
         assert rest.wait(document)["parse_status"] == "completed"
     doomed = rest.upload(base, "gone.txt", "这一篇会被删除。").body["data"]["id"]
     rest.wait(doomed)
     rest.data("DELETE", f"/knowledge/{doomed}")
-    before, found = contents(rest, base), answers(rest, base)
+    rest.data("PUT", "/knowledge/tags", {"updates": {documents[0]: [tag["id"]]}})
+    first = rest.data("GET", f"/chunks/{documents[2]}?page_size=50")[0]
+    edited = {"content": first["content"] + "逾期须说明原因。", "expected_revision": 0}
+    rest.data("PUT", f"/chunks/{documents[2]}/{first['id']}", edited)
+    until(lambda: rest.document(documents[2])["parse_status"] == "completed" and embedded(stack.data_dir), "every passage has its vector")
+    space = rest.data("GET", "/auth/me")["tenant"]["id"]
+    key = rest.data("POST", f"/tenants/{space}/api-keys", {"name": "reader", "full_access": True})["api_key"]
+    before, found, done_so_far = contents(rest, base), answers(rest, base), history(rest, base, documents)
+    files = [original(rest, document) for document in documents]
+    assert files == [text.encode() for text in TEXTS.values()]
     assert all(found.values())
     url = postgres_server.create_database()
     move = ("move_to_server", "--database-url", url)
@@ -87,6 +137,13 @@ def test_a_portal_moves_to_the_server_shape_with_all_it_has(
     rest = Rest(moved.base_url, token=rest.token)
     assert contents(rest, base) == before
     assert answers(rest, base) == found
+    assert history(rest, base, documents) == done_so_far
+    assert [original(rest, document) for document in documents] == files
+    by_key = Rest(moved.base_url, headers={"X-API-Key": key})
+    assert [hit["id"] for hit in by_key.search(base, "ERR-4021")] == [row[0] for row in found["ERR-4021"]]
+    with psycopg.connect(url) as connection:
+        assert connection.execute("SELECT extname FROM pg_extension WHERE extname = 'vector'").fetchone() == ("vector",)
+        assert count_rows(url, "knowledge_chunk") == count_of(connection, "text") == count_of(connection, "vec")
     fresh = rest.upload(base, "new.txt", "搬家之后新写的一篇，编号 NEW-0001。").body["data"]["id"]
     assert rest.wait(fresh)["parse_status"] == "completed"
     assert [hit["knowledge_id"] for hit in rest.search(base, "NEW-0001")][:1] == [fresh]

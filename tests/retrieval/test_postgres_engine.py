@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
+import tempfile
 import threading
 import zlib
 from collections.abc import Iterator
@@ -17,6 +18,8 @@ import pytest
 from apps.common.errors import InvalidInput, TransientError, Unavailable
 from apps.retrieval.plugins import postgres_reads
 from apps.retrieval.plugins.postgres_engine import PostgresBackend, open_postgres
+from apps.retrieval.plugins.postgres_schema import make_hnsw
+from apps.retrieval.plugins.postgres_store import close_pools
 from apps.retrieval.plugins.postgres_terms import lexeme, quoted, sparse_question
 from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, IndexMissing, Query
 from tests.support.postgres import PostgresProcess
@@ -59,6 +62,61 @@ def test_a_user_who_may_not_create_extensions_searches_without_pgvector(postgres
     with pytest.raises(Unavailable) as denied:
         PostgresBackend(url.replace("postgres@", "bound@"), schema="another").ensure()
     assert denied.value.code == "index_denied" and "permission denied" in str(denied.value)
+
+
+def test_the_servers_of_distributions_work_without_pgvector(tmp_path: Path) -> None:
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"))
+    if not installed:
+        pytest.skip("no PostgreSQL in /usr/lib/postgresql")
+    with tempfile.TemporaryDirectory() as folder, PostgresProcess(Path(folder), programs=installed[0].parent) as server:
+        backend = PostgresBackend(server.create_database())
+        backend.ensure()
+        made = [doc(key, f"水泵 {key} 的维护 ERR-40{key}", vectors=np.eye(9, dtype=np.float32)[key - 1 : key]) for key in range(1, 10)]
+        backend.put(made)
+        again = backend.begin_rebuild()
+        again.put(made)
+        backend.swap(again)
+        assert backend.stats().details["mode"] in ("plain", "vector")
+        assert (found(backend, "ERR-407")[0], len(found(backend, "水泵")), backend.check()) == (7, 9, [])
+        hits = backend.search(Query(1, (1,), "水泵的维护", np.eye(9, dtype=np.float32)[3], "hand:9"))
+        assert (hits[0].doc_id, len(hits)) == (4, 9)
+        backend.delete(1, doc_ids=[7])
+        assert found(backend, "ERR-407")[:1] != [7]
+        close_pools()
+
+
+def test_many_bases_are_searched_within_their_space_only(backend: PostgresBackend) -> None:
+    """Of more bases than are named in the word index the space is, so that other spaces cost nothing."""
+    backend.put([doc(1, "pump"), doc(2, "pump", kb_id=500), doc(3, "pump", tenant_id=2, kb_id=2)])
+    scope = postgres_reads.Scope.of(Query(1, tuple(range(1, 100)), "pump"))
+    assert scope.kb_query == "('kb 1') & "
+    hits = backend.search(Query(1, tuple(range(1, 100)), "pump", mode="text"))
+    assert [hit.doc_id for hit in hits] == [1]
+    backend.set_flags(1, [2], kb_id=50)
+    assert {hit.doc_id for hit in backend.search(Query(1, tuple(range(1, 100)), "pump", mode="text"))} == {1, 2}
+
+
+def test_a_graph_is_made_where_little_memory_may_be_shared(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers keep /dev/shm small: what several processes cannot make together one makes alone."""
+    vectors = np.random.default_rng(1).normal(size=(30, 8)).astype(np.float32)
+    backend.put([doc(key, "", vectors=vectors[key : key + 1]) for key in range(30)])
+    with backend._store.connection() as connection:
+        generation = backend._store.generations(connection)["current"]
+        name = f"vec_{generation.id}_8_hnsw"
+        connection.execute(f"DROP INDEX {generation.schema}.{name}")
+        tried: list[str] = []
+        execute = connection.execute
+
+        def limited(sql: str, *values: object) -> object:
+            tried.append(sql)
+            if sql.startswith("CREATE INDEX") and not any("max_parallel_maintenance_workers = 0" in past for past in tried):
+                raise psycopg.errors.DiskFull('could not resize shared memory segment "/PostgreSQL.1" to 67108864 bytes')
+            return execute(sql, *values)
+
+        monkeypatch.setattr(connection, "execute", limited)
+        make_hnsw(connection, generation, 8)
+        monkeypatch.undo()
+        assert connection.execute("SELECT to_regclass(%s)", (f"{generation.schema}.{name}",)).fetchone() != (None,)
 
 
 def test_a_server_that_went_away_is_told_and_found_again(postgres_server: PostgresProcess) -> None:

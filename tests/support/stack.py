@@ -14,25 +14,30 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from tests.support.filestore import KEYS, fresh_prefix, with_prefix
 from tests.support.redis import free_port
+from tests.support.tether import end_with_parent
 from tests.support.waiting import pid_alive, until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_TIMEOUT_S = 60.0
+START_TIMEOUT_S = 180.0  # an idle machine needs 5; one that is shared with other work may need many times that
 
 
 _taken = itertools.count(1)
 
 
 def _own_servers(broker_url: str) -> dict[str, str]:
-    """In the server shape (`scripts/with_servers.py`): a database and a broker of the stack's own on the servers of the test run."""
+    """In the server shape (`scripts/with_servers.py`): a database, a broker and a file store of the stack's own on the run's servers."""
+    servers = {}
+    if files := os.environ.get("KB_STORAGE_URL"):
+        servers = {name: os.environ[name] for name in KEYS} | {"KB_STORAGE_URL": with_prefix(files, fresh_prefix())}
     database = os.environ.get("KB_DATABASE_URL", "")
     if not database:
-        return {}
+        return servers
     name = f"stack_{os.getpid()}_{next(_taken)}"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    servers = {"KB_DATABASE_URL": urlsplit(database)._replace(path=f"/{name}").geturl()}
+    servers["KB_DATABASE_URL"] = urlsplit(database)._replace(path=f"/{name}").geturl()
     if not broker_url and os.environ.get("KB_BROKER_URL"):
         servers["KB_BROKER_URL"] = urlsplit(os.environ["KB_BROKER_URL"])._replace(path=f"/{next(_taken)}").geturl()
     return servers
@@ -77,8 +82,10 @@ class LiveStack:
     @property
     def pids(self) -> dict[str, int]:
         """Process ids by name as the portal itself reports them; empty when it is down."""
+        run = self.data_dir / "run"
+        own = list(run.glob(f"pids-*-{self._process.pid}.json")) if self._process is not None else []
         try:
-            found = json.loads((self.data_dir / "run" / "pids.json").read_text(encoding="ascii"))
+            found = json.loads((own[0] if own else run / "pids.json").read_text(encoding="ascii"))
         except FileNotFoundError:
             return {}
         return {str(name): int(pid) for name, pid in found.items()}
@@ -90,7 +97,14 @@ class LiveStack:
         argv = [sys.executable, "manage.py", "serve", "--migrate", *(["--only", self.only] if self.only else [])]
         with self.log_path.open("ab") as log:
             self._process = subprocess.Popen(
-                argv, cwd=ROOT, env=self.environ, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                argv,
+                cwd=ROOT,
+                env=self.environ,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=end_with_parent(),
             )
         if not self.only or "web" in self.only:
             self.wait_ready()
@@ -154,7 +168,7 @@ class LiveStack:
     def manage(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run a management command against the same data; its output is captured."""
         command = [sys.executable, "manage.py", *argv]
-        return subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=120, check=check)
+        return subprocess.run(command, cwd=ROOT, env=self.environ, capture_output=True, text=True, timeout=300, check=check)
 
     def log_tail(self, lines: int = 40) -> str:
         """The last lines that the portal's processes logged."""

@@ -59,9 +59,7 @@ def cost_of(operation: Operation, made_here: set[str]) -> str:
 
 def costs_of(migration: Migration) -> list[str]:
     made_here = {operation.name.lower() for operation in migration.operations if isinstance(operation, CreateModel)}
-    return [
-        f"{type(operation).__name__} {cost}" for operation in migration.operations if (cost := cost_of(operation, made_here))
-    ]
+    return [f"{type(operation).__name__} {cost}" for operation in migration.operations if (cost := cost_of(operation, made_here))]
 
 
 def ours_since_the_release() -> list[Migration]:

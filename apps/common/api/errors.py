@@ -7,18 +7,21 @@ and the few routes that write their own. Unknown exceptions are logged with the 
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, TypeVar
 
 from django.core.exceptions import PermissionDenied
-from django.db import OperationalError
-from django.http import Http404, HttpRequest, JsonResponse
+from django.db import InterfaceError, OperationalError, connection
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.utils.translation import gettext as _
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from apps.common import errors
 
+AnyResponse = TypeVar("AnyResponse", bound=HttpResponse)
 log = logging.getLogger(__name__)
+
+RETRY_AFTER_S = 5
 
 #: class -> (status, the contract's integer code)
 TABLE: dict[type[errors.DomainError], tuple[int, int]] = {
@@ -32,6 +35,7 @@ TABLE: dict[type[errors.DomainError], tuple[int, int]] = {
     errors.QuotaExceeded: (400, 1000),
     errors.RateLimited: (429, 1006),
     errors.Unavailable: (503, 1008),
+    errors.StoreUnavailable: (503, 1008),
 }
 
 #: code -> (status, text): refusals of the door, answered bare (contract platform 1.3)
@@ -129,9 +133,21 @@ def _domain(error: Exception) -> errors.DomainError | None:
         return errors.Unauthenticated(code="missing_authentication")
     if isinstance(error, (PermissionDenied, drf.PermissionDenied)):
         return errors.Forbidden(_("This is not allowed. Reload the page and try again."), code="csrf_or_origin")
-    if isinstance(error, OperationalError) and "locked" in str(error):
-        return errors.Unavailable(_("The database is busy. Try again in a moment."), code="database_busy")
-    return None
+    return database_fault(error)
+
+
+def database_fault(error: BaseException | None) -> errors.Unavailable | None:
+    """What to say when the database is busy or away, which passes by itself; None when the error is another one.
+
+    SQLite says "locked" once its busy timeout is over; PostgreSQL's operational errors are all of this kind (server away, no connection
+    free, a lock or a deadlock), while SQLite's others (a missing table, a full disk) are not.
+    """
+    if not isinstance(error, (OperationalError, InterfaceError)):
+        return None
+    if connection.vendor == "sqlite" and "locked" not in str(error):
+        return None
+    text = _("The database is busy or cannot be reached at the moment. Nothing was changed; try again in a few seconds.")
+    return errors.Unavailable(text, code="database_busy", retry_after_s=RETRY_AFTER_S)
 
 
 def is_proxied(path: str) -> bool:
@@ -149,12 +165,17 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     response = Response(body_of(found, proxied=is_proxied(request.path) if request is not None else False), status=status)
     if status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="kbportal"'
-    if "retry_after_s" in found.details:
-        response["Retry-After"] = str(found.details["retry_after_s"])
+    return put_headers(response, found)
+
+
+def put_headers(response: AnyResponse, error: errors.DomainError) -> AnyResponse:
+    """Say in the header as well when to try again."""
+    if "retry_after_s" in error.details:
+        response["Retry-After"] = str(error.details["retry_after_s"])
     return response
 
 
 def json_error(request: HttpRequest, error: errors.DomainError) -> JsonResponse:
     """The same for code outside DRF (unknown REST paths, middleware)."""
     status, _code = status_of(error)
-    return JsonResponse(body_of(error, proxied=is_proxied(request.path)), status=status)
+    return put_headers(JsonResponse(body_of(error, proxied=is_proxied(request.path)), status=status), error)

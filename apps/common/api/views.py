@@ -17,6 +17,8 @@ from apps.common.errors import InvalidInput
 from apps.common.policy import authorize, rule_for
 
 Shape = Literal["data", "list", "page", "nested_page", "bare", "message", "file"]
+MAX_FAULT = 500
+MAX_PAGE = 1_000_000_000  # databases count rows to skip in 64 bits
 HTTP_METHODS = ("get", "post", "put", "patch", "delete")
 
 
@@ -96,6 +98,8 @@ class ApiView(APIView):
         return self._validated(self.op.query, self.request.query_params)
 
     def _validated(self, kind: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+        if not isinstance(data, Mapping):
+            raise InvalidInput(_("Send a JSON object."), api_code=self.op.invalid_code)
         form = kind(data=data, context={"request": self.request, "actor": self.actor})
         if form.is_valid():
             return dict(form.validated_data)
@@ -130,13 +134,14 @@ class ApiView(APIView):
 def _first(messages: Any) -> str:
     while isinstance(messages, (list, dict)):
         messages = next(iter(messages.values() if isinstance(messages, dict) else messages), "")
-    return str(messages)
+    text = str(messages)
+    return text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…"  # some messages quote what was sent, however long it was
 
 
 class PageQuery(serializers.Serializer[Any]):
     """`page` from 1, `page_size` 1..1000; 0 counts as omitted (contract knowledge 1.6)."""
 
-    page = serializers.IntegerField(required=False, default=1, min_value=0)
+    page = serializers.IntegerField(required=False, default=1, min_value=0, max_value=MAX_PAGE)
     page_size = serializers.IntegerField(required=False, default=20, min_value=0, max_value=1000)
 
     default_page_size: ClassVar[int] = 20

@@ -6,13 +6,14 @@ import logging
 import os
 import socket
 import threading
+import time
 import uuid
 from datetime import timedelta
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F, Max, Min, Q
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from apps.common.jobs.models import Run, RunState
 from apps.common.jobs.registry import JobKind
@@ -58,14 +59,14 @@ class Claim:
     def beat(self) -> None:
         """Renew the lease and learn of a cancel; called by the heartbeat thread."""
         with unscoped("heartbeat of a held run"):
-            held = self.rows().update(lease_until=timezone.now() + LEASE)
+            held = self.rows().update(lease_until=Now() + LEASE)
             if not held:
                 self.stopped = "lost"
             elif self.rows().filter(cancel_requested=True).exists():
                 self.stopped = "cancelled"
 
     def progress(self, done: int, total: int, unit: str = "", *, failed: int = 0) -> None:
-        now = timezone.now().timestamp()
+        now = time.monotonic()
         if now - self._progress_at < 0.5 and done < total:
             return
         self._progress_at = now
@@ -79,27 +80,28 @@ class Claim:
         """
         with unscoped("end of a held run"):
             ended = self.rows().update(
-                state=state, reason=reason[:32], error=error[:4000], finished_at=timezone.now(), claim_token=None, lease_until=None
+                state=state, reason=reason[:32], error=error[:4000], finished_at=Now(), claim_token=None, lease_until=None
             )
         return bool(ended)
 
     def hold(self) -> None:
         """Inside a transaction: make sure the row is still ours, and lock it until commit. Raises: Stop."""
         with unscoped("hold of a run before its results are stored"):
-            if not self.rows().update(lease_until=timezone.now() + LEASE):
+            if not self.rows().update(lease_until=Now() + LEASE):
                 raise Stop("lost")
 
-    def retry_later(self, delay_s: float, error: str) -> None:
+    def retry_later(self, delay_s: float, error: str, *, reason: str = "") -> None:
+        """Put the row back to be tried again; `reason` and `error` say why it waits."""
+        self._put_back(delay_s, reason=reason[:32], error=error[:4000], attempt=F("attempt") + 1)
+
+    def wait(self, delay_s: float, reason: str, error: str) -> None:
+        """The same without counting the try: nothing was tried, or whoever waits decides itself when to give up."""
+        self._put_back(delay_s, reason=reason[:32], error=error[:4000])
+
+    def _put_back(self, delay_s: float, **values: Any) -> None:
         with unscoped("retry of a held run"):
-            self.rows().update(
-                state=RunState.QUEUED,
-                claim_token=None,
-                lease_until=None,
-                attempt=F("attempt") + 1,
-                error=error[:4000],
-                not_before=timezone.now() + timedelta(seconds=delay_s),
-                rung_at=None,
-            )
+            not_before = Now() + timedelta(seconds=delay_s)
+            self.rows().update(state=RunState.QUEUED, claim_token=None, lease_until=None, not_before=not_before, rung_at=None, **values)
 
     def give_way(self) -> None:
         """Put the row back at the end of the line: others wait, and what was done so far is kept."""
@@ -114,10 +116,12 @@ def others_wait(claim: Claim) -> bool:
 
 
 def runnable(kind: JobKind) -> Any:
-    """Rows of a kind that may be claimed now: queued and due, or running with an expired lease."""
-    now = timezone.now()
-    due = Q(state=RunState.QUEUED) & (Q(not_before__isnull=True) | Q(not_before__lte=now))
-    expired = Q(state=RunState.RUNNING, lease_until__lt=now)
+    """Rows of a kind that may be claimed now: queued and due, or running with an expired lease.
+
+    Leases are written and read by the database's clock: those of two machines may be minutes apart.
+    """
+    due = Q(state=RunState.QUEUED) & (Q(not_before__isnull=True) | Q(not_before__lte=Now()))
+    expired = Q(state=RunState.RUNNING, lease_until__lt=Now())
     return kind.model.objects.filter(kind=kind.name).filter(due | expired)
 
 
@@ -151,7 +155,6 @@ def claim_next(kind: JobKind) -> Claim | None:
 
 def _take(kind: JobKind, pk: int) -> Claim | None:
     token = uuid.uuid4()
-    now = timezone.now()
     with transaction.atomic():
         run = kind.model.objects.filter(pk=pk).first()
         if run is None:
@@ -167,8 +170,8 @@ def _take(kind: JobKind, pk: int) -> Claim | None:
                 state=RunState.RUNNING,
                 claim_token=token,
                 worker=WORKER_NAME,
-                lease_until=now + LEASE,
-                started_at=now,
+                lease_until=Now() + LEASE,
+                started_at=Now(),
                 takeovers=F("takeovers") + (1 if taken_over else 0),
             )
         )
@@ -188,7 +191,7 @@ def _end_poisoned(kind: JobKind, run: Run) -> None:
         state=RunState.FAILED,
         reason="stalled",
         error="its worker stopped every time it was tried",
-        finished_at=timezone.now(),
+        finished_at=Now(),
         claim_token=None,
     )
     if ended:
@@ -204,7 +207,7 @@ def release_dead(kind: JobKind) -> int:
         held = kind.model.objects.filter(kind=kind.name, state=RunState.RUNNING, worker__startswith=f"{host}:")
         for worker in set(held.values_list("worker", flat=True)):
             if not _alive(int(worker.rpartition(":")[2])):
-                released += held.filter(worker=worker).update(lease_until=timezone.now() - timedelta(seconds=1))
+                released += held.filter(worker=worker).update(lease_until=Now() - timedelta(seconds=1))
     return released
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from django.db import transaction
 from django.db.models import Count
-from django.utils import timezone
+from django.db.models.functions import Now
 from kombu.exceptions import ChannelError
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -41,7 +41,7 @@ def cancel_run(run: Run) -> None:
     kind = job_kinds.get(run.kind)
     rows = kind.model.objects.filter(pk=run.pk)
     ended = rows.filter(state=RunState.QUEUED).update(
-        state=RunState.CANCELLED, reason="cancelled", finished_at=timezone.now(), cancel_requested=True
+        state=RunState.CANCELLED, reason="cancelled", finished_at=Now(), cancel_requested=True
     )
     if not ended:
         rows.filter(state=RunState.RUNNING).update(cancel_requested=True)
@@ -71,7 +71,7 @@ def requeue_run(run: Run) -> bool:
 
 
 def living_workers() -> list[WorkerBeat]:
-    return list(WorkerBeat.objects.filter(seen_at__gte=timezone.now() - WORKER_SILENCE).order_by("name"))
+    return list(WorkerBeat.objects.filter(seen_at__gte=Now() - WORKER_SILENCE).order_by("name"))
 
 
 def served_queues() -> set[str]:

@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 import time
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -13,10 +14,10 @@ from celery import shared_task
 from celery.signals import worker_ready, worker_shutting_down
 from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
-from apps.common import context
-from apps.common.errors import DomainError, TransientError
+from apps.common import context, temp
+from apps.common.errors import DomainError, NotYet, TransientError
 from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, release_dead, runnable
 from apps.common.jobs.models import RunState
 from apps.common.jobs.registry import JobKind, job_kinds
@@ -69,6 +70,7 @@ def drain(kind_name: str) -> int:
 def work(claim: Claim) -> None:
     """Do one claimed row and see that it ends truthfully, whatever happens."""
     token = context.run_id.set(f"{claim.kind.name}:{claim.run.pk}")
+    in_space = context.space_id.set(str(claim.run.space_id))
     started = time.monotonic()
     heartbeats.add(claim)
     try:
@@ -77,6 +79,7 @@ def work(claim: Claim) -> None:
     finally:
         heartbeats.drop(claim)
         log.info("%s run %s worked for %.1f s", claim.kind.name, claim.run.pk, time.monotonic() - started)
+        context.space_id.reset(in_space)
         context.run_id.reset(token)
 
 
@@ -89,10 +92,12 @@ def _work(claim: Claim) -> None:
         if stop.why == "cancelled":
             _end(claim, RunState.CANCELLED, "cancelled", "")
         return
+    except NotYet as error:
+        claim.wait(error.retry_after_s or 30.0, error.code, str(error))
     except TransientError as error:
-        if claim.run.attempt + 1 < claim.kind.max_attempts:
+        if claim.run.attempt + 1 < max(claim.kind.max_attempts, error.attempts):
             delay = error.retry_after_s or min(300.0, 2.0 ** (claim.run.attempt + 1)) * random.uniform(0.8, 1.2)  # noqa: S311
-            claim.retry_later(delay, str(error))
+            claim.retry_later(delay, str(error), reason=error.code)
             return
         _end(claim, RunState.FAILED, error.code, str(error))
     except OperationalError as error:
@@ -115,24 +120,25 @@ def _end(claim: Claim, state: RunState, reason: str, error: str) -> None:
 def sweep() -> int:
     """Ring again for rows nobody picked up and for expired leases; how many bells were sent. Called once a second in each worker."""
     rung = 0
-    now = timezone.now()
     with unscoped("sweep of unclaimed runs"):
         for name, kind in job_kinds:
             if kind.queue not in settings.WORKER_QUEUES:
                 continue
-            quiet = runnable(kind).exclude(rung_at__gte=now - RING_AGAIN)
+            quiet = runnable(kind).exclude(rung_at__gte=Now() - RING_AGAIN)
             stale = list(quiet.order_by("id").values_list("pk", flat=True)[:500])
             if stale:
-                kind.model.objects.filter(pk__in=stale).update(rung_at=now)
+                kind.model.objects.filter(pk__in=stale).update(rung_at=Now())
                 ring(name)
                 rung += 1
     return rung
 
 
-def beat_worker(started: Any) -> None:
-    """Tell the database that this worker lives and what it serves."""
+def beat_worker() -> None:
+    """Tell the database that this worker lives and what it serves; by the database's clock, which everybody who asks goes by."""
     WorkerBeat.objects.update_or_create(
-        name=WORKER_NAME, defaults={"queues": settings.WORKER_QUEUES, "started_at": started, "seen_at": timezone.now()}
+        name=WORKER_NAME,
+        defaults={"queues": settings.WORKER_QUEUES, "seen_at": Now()},
+        create_defaults={"queues": settings.WORKER_QUEUES, "seen_at": Now(), "started_at": Now()},
     )
 
 
@@ -144,18 +150,24 @@ class WorkerThread(threading.Thread):
         self.stopping = threading.Event()
 
     def run(self) -> None:
-        started = timezone.now()
-        last_beat = 0.0
-        while not self.stopping.wait(1.0):
+        last_beat, wait_s = float("-inf"), 0.0
+        is_new = True
+        while not self.stopping.wait(wait_s):
+            wait_s = 1.0
             try:
+                if is_new:  # here and not before: a database that is busy at this moment is asked again
+                    for _name, kind in job_kinds:
+                        release_dead(kind)
+                    is_new = False
                 if time.monotonic() - last_beat > 10:
-                    beat_worker(started)
+                    beat_worker()
                     last_beat = time.monotonic()
                 sweep()
             except DatabaseError:
                 log.warning("the sweeper could not reach the database", exc_info=True)
                 connection.close()
-        WorkerBeat.objects.filter(name=WORKER_NAME).delete()
+        with suppress(DatabaseError):
+            WorkerBeat.objects.filter(name=WORKER_NAME).delete()
         connection.close()
 
 
@@ -165,9 +177,7 @@ _thread: WorkerThread | None = None
 @worker_ready.connect
 def _start_thread(**_kwargs: Any) -> None:
     global _thread
-    for _name, kind in job_kinds:
-        release_dead(kind)
-    beat_worker(timezone.now())
+    temp.sweep(settings.TEMP_DIR)
     _thread = WorkerThread()
     _thread.start()
 
@@ -180,8 +190,9 @@ def _stop_thread(**_kwargs: Any) -> None:
 
 @shared_task(name="apps.common.jobs.tasks.housekeeping")
 def housekeeping() -> None:
-    """Forget workers long gone, expired sessions, and rows of finished work past their keeping."""
+    """Forget workers long gone, expired sessions, and temporary files of processes that were killed."""
     from django.core.management import call_command
 
-    WorkerBeat.objects.filter(seen_at__lt=timezone.now() - timedelta(days=1)).delete()
+    WorkerBeat.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
     call_command("clearsessions")
+    temp.sweep(settings.TEMP_DIR)

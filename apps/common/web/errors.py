@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 
-from apps.common.api.errors import json_error, status_of
+from apps.common.api.errors import json_error, put_headers, status_of
 from apps.common.errors import DomainError, Unauthenticated
 
 
@@ -29,4 +29,5 @@ def error_response(request: HttpRequest, error: DomainError) -> HttpResponse:
         return redirect(target)
     status, _code = status_of(error)
     template = "components/_error_fragment.html" if request.headers.get("HX-Request") else "portal/error.html"
-    return render(request, template, {"status": status, "message": str(error), "code": error.code, "details": error.details}, status=status)
+    context = {"status": status, "message": str(error), "code": error.code, "details": error.details}
+    return put_headers(render(request, template, context, status=status), error)

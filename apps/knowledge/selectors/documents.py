@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
+from apps.common.models import Activity
 from apps.common.policy import authorize
 from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
@@ -71,6 +72,26 @@ def document_get(*, actor: Actor, document_id: Any, base: KnowledgeBase | None =
     if found is None:
         raise NotFound(_("Document not found."))
     return found  # type: ignore[no-any-return]
+
+
+BATCHES_LOOKED_AT = 200
+
+
+def document_deleted_at(*, actor: Actor, document_id: Any) -> datetime | None:
+    """When a document of this space was deleted, by what the activity log says; None for one that is there, foreign, or never was.
+
+    Deletions in batches are looked for among the latest only.
+    """
+    authorize(actor, "document.read")
+    uid = as_uuid(document_id)
+    if uid is None or Document.objects.visible_to(actor).filter(uid=uid).exists():
+        return None
+    rows = Activity.objects.visible_to(actor)
+    one = rows.filter(action="knowledge.deleted", target_id=str(uid)).order_by("-pk").first()
+    if one is not None:
+        return one.created_at
+    batches = rows.filter(action="knowledge.batch_deleted").order_by("-pk").values_list("created_at", "details")[:BATCHES_LOOKED_AT]
+    return next((when for when, details in batches if str(uid) in details.get("document_ids", ())), None)
 
 
 def documents_get(*, actor: Actor, base: KnowledgeBase, ids: Sequence[Any], field_name: str = "ids") -> list[Document]:

@@ -100,11 +100,15 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
             latest = CleanupRun.objects.filter(space_id=base.space_id).order_by("-pk").values_list("pk", flat=True).first()
             return Deleted(f"cleanup-{latest or 0}", 0)
         run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
-        titles = [document.title for document in documents if document.pk in set(live)]
+        gone = [document for document in documents if document.pk in set(live)]
+        titles = [document.title for document in gone]
+        uids = [str(document.uid) for document in gone]
         if len(live) == 1:
-            audit(actor, "knowledge.deleted", documents[0], target_type="knowledge", title=titles[0], type=documents[0].type)
+            audit(actor, "knowledge.deleted", gone[0], target_type="knowledge", title=titles[0], type=documents[0].type)
         else:
-            audit(actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live))
+            audit(
+                actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids
+            )
         publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
         enqueue(run)
     return Deleted(f"cleanup-{run.pk}", len(live))

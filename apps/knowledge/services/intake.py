@@ -16,7 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from apps.common import http
+from apps.common import http, storage
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
@@ -308,15 +308,15 @@ def _insert(actor: Actor, base: KnowledgeBase, document: Document, tags: list[An
                 DocumentTag.objects.bulk_create([DocumentTag(space_id=base.space_id, document=document, tag=tag) for tag in tags])
                 _announce(actor, document)
     except IntegrityError:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         if (winner := find()) is None:
             raise Conflict(_("Someone changed the same thing at the same time. Try again.")) from None
         return _again(winner)
     except BaseException:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         raise
     if winner is not None:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         return _again(winner)
     return Stored(document)
 
@@ -348,7 +348,7 @@ class _on_disk:
     def __enter__(self) -> Path:
         if hasattr(self.upload, "temporary_file_path"):
             return Path(self.upload.temporary_file_path())
-        with tempfile.NamedTemporaryFile(prefix="kb-upload-", delete=False) as target:
+        with tempfile.NamedTemporaryFile(prefix="kb-upload-", dir=storage.temp_folder(), delete=False) as target:
             self.made = Path(target.name)
             self.upload.seek(0)
             for block in self.upload.chunks():

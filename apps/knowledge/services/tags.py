@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
+from apps.common.events import publish
 from apps.common.policy import authorize
+from apps.knowledge.events import DocumentsRefiled
 from apps.knowledge.models import Document, DocumentTag, KnowledgeBase, Tag
 from apps.knowledge.services.documents import documents_delete
 
@@ -41,8 +44,15 @@ def tag_update(*, actor: Actor, tag: Tag, name: str | None = None, color: str | 
     if sort_order is not None:
         tag.sort_order = sort_order
     changed = [field for field, value in before.items() if getattr(tag, field) != value]
-    if changed:
+    if not changed:
+        return tag
+    with transaction.atomic():
         _save(tag, [*changed, "updated_at"])
+        if "name" in changed:  # documents are found by the names of their tags
+            carriers = Document.objects.visible_to(actor).filter(tag_links__tag=tag).order_by("pk")
+            ids = tuple(carriers.select_for_update(of=("self",)).values_list("pk", flat=True))
+            Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1)
+            publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
         changes = {field: {"before": before[field], "after": getattr(tag, field)} for field in changed}
         audit(actor, "tag.updated", tag, title=tag.name, changed_fields=changed, changes=changes)
     return tag

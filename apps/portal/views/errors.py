@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from apps.common import errors
+from apps.common.api.errors import database_fault, put_headers
 from apps.common.web.errors import error_response, is_rest
 
 
@@ -30,6 +33,12 @@ def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
+    """What no view expected, and what befell the middleware around views: there a busy database is told apart here."""
+    if busy := database_fault(sys.exc_info()[1]):
+        try:
+            return error_response(request, busy)
+        except DatabaseError:  # the page around the message asks the database as well
+            return put_headers(render_plain(busy), busy)
     if is_rest(request):
         return JsonResponse({"success": False, "error": {"code": 1007, "message": "Internal server error"}}, status=500)
     context = {
@@ -38,6 +47,11 @@ def server_error(request: HttpRequest) -> HttpResponse:
         "request_id": getattr(request, "id", ""),
     }
     return render(request, "portal/error.html", context, status=500)
+
+
+def render_plain(error: errors.Unavailable) -> HttpResponse:
+    """The bare sentence, for when nothing of the page's frame can be read."""
+    return HttpResponse(str(error), content_type="text/plain; charset=utf-8", status=503)
 
 
 def _answer(request: HttpRequest, error: errors.DomainError) -> HttpResponse:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.core.cache import cache
 from django.http import HttpRequest
 
 from apps.common.errors import DomainError
@@ -19,6 +20,20 @@ def put_error(form: forms.Form, error: DomainError, names: dict[str, str] | None
 def base_url(request: HttpRequest, configured: str) -> str:
     """Where people reach the portal: what is configured, else the address of this request."""
     return configured or request.build_absolute_uri("/")
+
+
+SENT_KEPT_S = 3600
+
+
+def sent_before(request: HttpRequest) -> bool:
+    """Whether this very form (`{% form_once %}`) came in before: an impatient second click, or a browser that sent it again.
+
+    Call it when the form is about to be acted upon; a form that comes back with errors is drawn with a number of its own.
+    """
+    number = request.POST.get("form_once", "")
+    if not number:
+        return False
+    return not cache.add(f"form:{request.user.pk}:{number[:64]}", 1, SENT_KEPT_S)
 
 
 def once(request: HttpRequest, key: str) -> Any:

@@ -17,7 +17,7 @@ from apps.common.errors import Conflict, DomainError, Forbidden, Gone
 from apps.common.web.views import PageView
 from apps.portal.account import INVITATION
 from apps.portal.forms.spaces import InviteForm, LinkForm
-from apps.portal.views.forms import base_url, once, put_error
+from apps.portal.views.forms import base_url, once, put_error, sent_before
 from apps.spaces.selectors import invitation_get, invitation_list, invitation_lookup, my_invitation_get, my_invitations, space_get
 from apps.spaces.services.invitations import (
     invitation_accept,
@@ -43,6 +43,8 @@ class InvitationsPageView(PageView):
         by_link = request.POST.get("by") == "link"
         form: Any = LinkForm(request.POST) if by_link else InviteForm(request.POST)
         if form.is_valid():
+            if sent_before(request):
+                return redirect("invitations-page", space_id)
             try:
                 fresh = self._make(by_link, form.cleaned_data)
             except DomainError as error:

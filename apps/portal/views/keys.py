@@ -8,10 +8,10 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from apps.common.errors import InvalidInput
+from apps.common.errors import InvalidInput, NotFound
 from apps.common.web.views import PageView
 from apps.portal.forms.spaces import KeyForm
-from apps.portal.views.forms import once, put_error
+from apps.portal.views.forms import once, put_error, sent_before
 from apps.spaces.capabilities import KNOWN
 from apps.spaces.models import ApiKey
 from apps.spaces.selectors import base_names, key_get, key_list, space_get
@@ -29,6 +29,8 @@ class KeysPageView(PageView):
     def post(self, request: HttpRequest, space_id: int) -> HttpResponse:
         form = KeyForm(request.POST, bases=self._bases())
         if form.is_valid():
+            if sent_before(request):
+                return redirect("keys-page", space_id)
             try:
                 key, plain = key_create(actor=self.actor, space=space_get(actor=self.actor), **form.wanted())
             except InvalidInput as error:
@@ -59,7 +61,10 @@ class KeyRevokeView(PageView):
 
     def post(self, request: HttpRequest, space_id: int, key_id: int) -> HttpResponse:
         key = key_get(actor=self.actor, key_id=key_id)
-        key_revoke(actor=self.actor, key=key)
+        try:
+            key_revoke(actor=self.actor, key=key)
+        except NotFound:  # sent twice: it is as good as revoked
+            return redirect("keys-page", space_id)
         messages.success(request, _("%(name)s is revoked.") % {"name": key.name})
         return redirect("keys-page", space_id)
 

@@ -7,11 +7,14 @@ import uuid
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import gettext as _
 
-from apps.common.errors import DomainError
+from apps.common.errors import DomainError, NotFound
 from apps.common.web.views import PageView
 from apps.knowledge.models import IN_FLIGHT, Chunk, Document
-from apps.knowledge.selectors import chunk_get, document_get
+from apps.knowledge.selectors import chunk_get, document_deleted_at, document_get
 from apps.knowledge.selectors.passages import passage_at, passage_numbered
 from apps.knowledge.services import base_visit
 from apps.portal.reader.details import details_context
@@ -31,7 +34,12 @@ class ReaderView(PageView):
     actions = {"GET": "chunk.read"}
 
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
-        document = document_get(actor=self.actor, document_id=document_id)
+        try:
+            document = document_get(actor=self.actor, document_id=document_id)
+        except NotFound:
+            if when := document_deleted_at(actor=self.actor, document_id=document_id):
+                raise NotFound(_("This document was deleted on %(date)s.") % {"date": date_format(localtime(when))}) from None
+            raise
         asked = Asked.read(request.GET)
         source = source_of(document)
         if "index" in request.GET or "at" in request.GET:

@@ -12,7 +12,7 @@ from apps.common.errors import DomainError, InvalidInput
 from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.portal.forms.spaces import DeleteForm, SpaceForm
-from apps.portal.views.forms import put_error
+from apps.portal.views.forms import put_error, sent_before
 from apps.spaces.selectors import default_space, member_list, space_get
 from apps.spaces.services.space import space_create, space_delete, space_update
 
@@ -36,6 +36,8 @@ class SpaceNewView(PageView):
     def post(self, request: HttpRequest) -> HttpResponse:
         form = SpaceForm(request.POST)
         if form.is_valid():
+            if sent_before(request):
+                return redirect("/")
             try:
                 space = space_create(actor=self.actor, **form.cleaned_data)
             except DomainError as error:

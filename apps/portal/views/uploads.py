@@ -17,7 +17,7 @@ from apps.knowledge.services import Arrival, document_import_url, document_rewri
 from apps.portal import links
 from apps.portal.base_frame import base_frame
 from apps.portal.document_rows import Row, rows_of
-from apps.portal.views.forms import put_error
+from apps.portal.views.forms import put_error, sent_before
 from apps.portal.web import DialogView, PageView, go
 
 MAX_CONTENT = 200_000
@@ -144,6 +144,8 @@ class DocumentNewView(WrittenPage):
         if not values["title"].strip():
             form.add_error("title", _("Give the document a title."))
             return self._page(base, form, status=422)
+        if sent_before(request):
+            return go(request, links.base_url(base))
         arrival = Arrival(folder_path=values["folder"])
         try:
             document_write(

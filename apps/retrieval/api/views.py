@@ -43,7 +43,8 @@ class HybridSearchView(ApiView):
         method: Op(
             "search.run",
             summary="Search one knowledge base by words and meaning",
-            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`.",
+            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`. "
+            "`legs` says what words and vectors did; a leg that could not run says why, and the other answers alone.",
             body=HybridSearchIn,
             reply=ResultOut,
             shape="list",
@@ -84,7 +85,7 @@ class HybridSearchView(ApiView):
         results = search_asked(actor=self.actor, door=door, query=body["query_text"], scope=scope, options=options)
         hits = results.hits if mode is not None else []
         around = [] if body["skip_context_enrichment"] else context_of(actor=self.actor, hits=hits)
-        return self.render([*hits, *around] or None)
+        return self.render([*hits, *around] or None, legs=results.legs)
 
 
 class KnowledgeSearchView(ApiView):
@@ -120,4 +121,4 @@ class KnowledgeSearchView(ApiView):
         )
         door = RetrievalLog.Door.REST_SPACE
         results = search_asked(actor=self.actor, door=door, query=body["query"], scope=scope, options=Options(limit=10))
-        return self.render(results.hits)
+        return self.render(results.hits, legs=results.legs)

@@ -64,7 +64,7 @@ class PostgresBackend:
             generation = self._building or self._store.generations(connection)["current"]
             names = tables_of(connection, generation)
             with connection.transaction():
-                connection.execute("SET LOCAL statement_timeout = 0; SET LOCAL maintenance_work_mem = '256MB'")
+                connection.execute("SET LOCAL statement_timeout = 0")
                 make_word_index(connection, generation)
                 for name in names:
                     if name.startswith("vec_"):

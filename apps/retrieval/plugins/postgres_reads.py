@@ -21,13 +21,14 @@ from apps.retrieval.plugins.postgres_terms import (
     quoted,
     sequence,
     sparse_question,
+    tenant_lexeme,
 )
 from apps.retrieval.plugins.protocol import LegHit, Query
 from apps.retrieval.plugins.ranking import MAX_CANDIDATES, SQL_INT, Sequences, candidates
 from apps.retrieval.plugins.sqlite_vectors import best_rows
 from apps.retrieval.tokens import QueryTokens
 
-PUSHDOWN_KBS = 32  # up to this many bases go into the word index as words; more are faster as a filter on the rows
+PUSHDOWN_KBS = 32  # up to this many bases go into the word index as words; of more only their space, and the rows are filtered
 EXACT_VECTORS = 20_000  # up to so many vectors in scope all are compared: complete, and faster than a graph with a filter
 RANKED_BEFORE_BM25 = 200  # without pgvector: passages taken by ts_rank, then put in the order of BM25
 FETCH_DOCUMENTS = 128
@@ -42,7 +43,7 @@ class Scope:
     where: str = ""
     values: tuple[Any, ...] = ()
     kbs: tuple[int, ...] = ()
-    kb_query: str = ""  # a tsquery ending in " & ", or nothing when there are too many bases
+    kb_query: str = ""  # a tsquery ending in " & ": the bases, or the space when there are many
 
     @classmethod
     def of(cls, query: Query) -> Scope:
@@ -55,8 +56,9 @@ class Scope:
             if ids is not None:
                 clauses.append(f"{clause}(%s::bigint[])")
                 values.append([i for i in ids if i in SQL_INT])
-        words = " | ".join(quoted(kb_lexeme(query.tenant_id, kb)) for kb in kbs) if len(kbs) <= PUSHDOWN_KBS else ""
-        return cls(False, " AND ".join(clauses), tuple(values), tuple(kbs), f"({words}) & " if words else "")
+        few = len(kbs) <= PUSHDOWN_KBS
+        ties = [kb_lexeme(query.tenant_id, kb) for kb in kbs] if few else [tenant_lexeme(query.tenant_id)]
+        return cls(False, " AND ".join(clauses), tuple(values), tuple(kbs), f"({' | '.join(map(quoted, ties))}) & ")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,18 @@ import re
 from dataclasses import dataclass
 
 import psycopg
-from psycopg import Connection
+from psycopg import Connection, errors
 
 from apps.retrieval.plugins.protocol import IndexOutdated
 from apps.retrieval.tokens import tokeniser_id
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 LEAST_PGVECTOR = (0, 8)  # iterative scans
 HNSW_DIMENSIONS = 4000
+GRAPH_BYTES = 1200  # of a vector's place in a graph that is being made in memory, besides the vector
+LEAST_MEMORY_KB, MOST_MEMORY_KB = 64 * 1024, 1024 * 1024
 VECTOR, PLAIN = "vector", "plain"
 
 GENERATIONS = """
@@ -38,11 +40,12 @@ CREATE TABLE {space} (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name 
 CREATE TABLE {text} (
     chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, folder BIGINT NOT NULL,
     tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL {sparse}
-) WITH (toast_tuple_target = 128, fillfactor = 90);
+) WITH (toast_tuple_target = 128);
 ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000;
 CREATE INDEX ON {text} (doc);
 """
-_WORDS = "CREATE INDEX IF NOT EXISTS {name} ON {text} USING gin (tsv) WITH (gin_pending_list_limit = 512)"
+# fastupdate: a list of pending entries makes every search slower and now and then one write very slow, and costs a third more in all.
+_WORDS = "CREATE INDEX IF NOT EXISTS {name} ON {text} USING gin (tsv) WITH (fastupdate = off)"
 SPARSE = "ALTER TABLE {text} ALTER sv SET STORAGE PLAIN"
 BLOBS = """
 CREATE TABLE {blob} (doc BIGINT PRIMARY KEY, ids BYTEA NOT NULL, live BYTEA NOT NULL, scale BYTEA NOT NULL, emb BYTEA NOT NULL);
@@ -53,7 +56,7 @@ _VECTORS = """
 CREATE TABLE {vec} (
     chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, space INTEGER NOT NULL,
     folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, emb HALFVEC({dimension}) NOT NULL
-) WITH (fillfactor = 90);
+);
 ALTER TABLE {vec} ALTER emb SET STORAGE PLAIN;
 CREATE INDEX ON {vec} (kb);
 CREATE INDEX ON {vec} (doc);
@@ -128,9 +131,24 @@ def make_vector_table(connection: Connection, generation: Generation, dimension:
 
 def make_word_index(connection: Connection, generation: Generation) -> None:
     """The index over words. A generation that is being built gets it at the end: made at once it takes a fraction of the time."""
+    # Sorted in pieces its pages are fuller than sorted whole: 93 instead of 120 MB for 40,000 passages, and no slower.
+    connection.execute("SET LOCAL maintenance_work_mem = '48MB'")
     connection.execute(_WORDS.format(name=f"text_{generation.id}_words", text=generation.table("text")))
 
 
 def make_hnsw(connection: Connection, generation: Generation, dimension: int) -> None:
-    if dimension <= HNSW_DIMENSIONS:
-        connection.execute(_HNSW.format(name=f"vec_{generation.id}_{dimension}_hnsw", vec=generation.vectors(dimension)))
+    """The graph over the vectors of this size, made in memory where it fits, by several processes where the server allows it."""
+    if dimension > HNSW_DIMENSIONS:
+        return
+    vec = generation.vectors(dimension)
+    rows = int((connection.execute(f"SELECT count(*) FROM {vec}").fetchone() or (0,))[0])  # noqa: S608
+    memory = min(max(rows * (2 * dimension + GRAPH_BYTES) // 1024, LEAST_MEMORY_KB), MOST_MEMORY_KB)
+    sql = _HNSW.format(name=f"vec_{generation.id}_{dimension}_hnsw", vec=vec)
+    try:
+        with connection.transaction():
+            connection.execute(f"SET LOCAL maintenance_work_mem = '{memory}kB'")
+            connection.execute(sql)
+    except (errors.DiskFull, errors.OutOfMemory):  # several processes share /dev/shm, which containers keep small
+        with connection.transaction():
+            connection.execute(f"SET LOCAL maintenance_work_mem = '{memory}kB'; SET LOCAL max_parallel_maintenance_workers = 0")
+            connection.execute(sql)

@@ -8,11 +8,11 @@ import struct
 import threading
 import time
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from psycopg import Connection
 
 from apps.retrieval.plugins.protocol import Vector
@@ -44,6 +44,11 @@ def kb_lexeme(tenant_id: int, kb_id: int) -> str:
     return f"kb {tenant_id}:{kb_id}"
 
 
+def tenant_lexeme(tenant_id: int) -> str:
+    """The word that ties a passage to its space, for questions to more bases than are named one by one."""
+    return f"kb {tenant_id}"
+
+
 def quoted(word: str) -> str:
     return "'" + word.replace("\\", "\\\\").replace("'", "''") + "'"
 
@@ -60,44 +65,54 @@ def sequence(tokens: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A passage's words ready to be written: `tsv` in PostgreSQL's binary format, `counts` by lexeme."""
+    """A passage's words ready to be written: `tsv` in PostgreSQL's binary format; how often each of its slots is used.
+
+    Shapes: `slots` and `counts` (n,), slots rising, each once.
+    """
 
     length: int
     tsv: bytes
-    counts: Mapping[str, int]
+    slots: NDArray[np.int64]
+    counts: NDArray[np.float64]
 
     def sparse(self, average: float) -> bytes:
         """The BM25 part of every term that does not depend on the question, as a sparsevec in binary format."""
-        norm = K1 * (1 - B + B * self.length / average)
-        slots: Counter[int] = Counter()
-        for word, count in self.counts.items():
-            slots[_slot(word)] += count
-        weighted = sorted(((slot, count * (K1 + 1) / (count + norm)) for slot, count in slots.items()), key=lambda item: -item[1])[
-            :HEAVIEST
-        ]
-        weighted.sort()
-        return (
-            struct.pack(">iii", SLOTS, len(weighted), 0)
-            + struct.pack(f">{len(weighted)}i", *(slot for slot, _ in weighted))
-            + struct.pack(f">{len(weighted)}f", *(value for _, value in weighted))
-        )
+        weights = self.counts * (K1 + 1) / (self.counts + K1 * (1 - B + B * self.length / average))
+        slots = self.slots
+        if len(slots) > HEAVIEST:
+            kept = np.sort(np.argsort(-weights, kind="stable")[:HEAVIEST])
+            slots, weights = slots[kept], weights[kept]
+        return struct.pack(">iii", SLOTS, len(slots), 0) + slots.astype(">i4").tobytes() + weights.astype(">f4").tobytes()
 
 
-def words_of(tokens: Sequence[str], kb_word: str) -> Words:
+def words_of(tokens: Sequence[str], *ties: str) -> Words:
+    """The words of a passage; `ties` are those that say where it belongs, which no question weighs."""
     positions: dict[str, list[int]] = {}
     for at, token in enumerate(tokens, 1):
-        positions.setdefault(lexeme(token), []).append(at)
+        places = positions.get(token)
+        if places is None:
+            positions[token] = [at]
+        else:
+            places.append(at)
     size = 0
-    pieces = [kb_word.encode("utf-8") + b"\0\0\0"]
-    for word, places in positions.items():
-        raw = word.encode("utf-8")
-        kept = [at for at in places[:MAX_POSITIONS] if at <= MAX_POSITION]
-        size += len(raw) + 4 + 2 * len(kept)
+    slots, counts = [], []
+    pieces = [tie.encode("utf-8") + b"\0\0\0" for tie in ties]
+    for token, places in positions.items():
+        raw = lexeme(token).encode("utf-8")
+        slots.append(zlib.crc32(raw))
+        counts.append(len(places))
+        if len(places) == 1 and places[0] <= MAX_POSITION:
+            piece = raw + b"\0\0\1" + places[0].to_bytes(2, "big")
+        else:
+            kept = [at for at in places[:MAX_POSITIONS] if at <= MAX_POSITION]
+            piece = raw + struct.pack(f">BH{len(kept)}H", 0, len(kept), *kept)
+        size += len(piece) + 2
         if size > MAX_VECTOR_BYTES:
             break
-        pieces.append(raw + b"\0" + struct.pack(f">H{len(kept)}H", len(kept), *kept))
+        pieces.append(piece)
+    used, which = np.unique(np.array(slots, dtype=np.int64) % SLOTS, return_inverse=True)
     tsv = struct.pack(">I", len(pieces)) + b"".join(pieces)
-    return Words(len(tokens), tsv, {word: len(places) for word, places in positions.items()})
+    return Words(len(tokens), tsv, used, np.bincount(which, weights=counts, minlength=len(used)).astype(np.float64))
 
 
 def _slot(word: str) -> int:

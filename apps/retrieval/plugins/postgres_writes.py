@@ -9,7 +9,7 @@ import numpy as np
 from psycopg import Connection
 
 from apps.retrieval.plugins.postgres_schema import PLAIN, VECTOR, Generation, make_vector_table, tables_of
-from apps.retrieval.plugins.postgres_terms import Words, half_bytes, kb_lexeme, quoted, words_of
+from apps.retrieval.plugins.postgres_terms import Words, half_bytes, kb_lexeme, quoted, tenant_lexeme, words_of
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
 from apps.retrieval.plugins.ranking import SQL_INT
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
@@ -44,8 +44,8 @@ def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
 
 def _prepare(document: IndexDocument) -> Prepared:
     vectors, dimension = vectors_of(document)
-    word = kb_lexeme(document.tenant_id, document.kb_id)
-    words = [words_of(document_tokens(chunk.text), word) for chunk in document.chunks]
+    ties = tenant_lexeme(document.tenant_id), kb_lexeme(document.tenant_id, document.kb_id)
+    words = [words_of(document_tokens(chunk.text), *ties) for chunk in document.chunks]
     return Prepared(document, words, [_usable(vector) for vector in vectors], dimension)
 
 

@@ -30,7 +30,7 @@ except ImportError:  # not POSIX: BEGIN IMMEDIATE alone orders the writers
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 IDLE_CONNECTIONS = 4
 CONTENTLESS = sqlite3.sqlite_version_info >= (3, 43)  # contentless_delete: half the disk, same speed
 

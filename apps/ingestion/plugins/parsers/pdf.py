@@ -117,7 +117,9 @@ class PdfParser:
         if width * height * scale * scale > MAX_RENDER_PIXELS:
             scale = (MAX_RENDER_PIXELS / (width * height)) ** 0.5
         found = read_image(handle.render(scale=scale).to_numpy())
-        if found.lines:
+        if found.lines and is_garbled(found.text):
+            page.state, page.lines = "garbled", []
+        elif found.lines:
             page.lines = [Line(line.text, line.box, line.size / scale) for line in found.lines]
             page.state = "ocr"
         elif page.state == "scan" and not page.lines:

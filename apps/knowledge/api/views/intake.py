@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.parsers import JSONParser
 from rest_framework.response import Response
 
+from apps.common.api.parsers import StrictJSONParser
 from apps.common.api.views import ApiView, Op
 from apps.knowledge.api.multipart import UploadParser
 from apps.knowledge.api.serializers.documents import DocumentOut, ManualIn, ManualUpdateIn, UploadIn, UrlIn
@@ -44,7 +44,7 @@ class IntakeView(ApiView):
 
 
 class DocumentUploadView(IntakeView):
-    parser_classes = [UploadParser, JSONParser]
+    parser_classes = [UploadParser, StrictJSONParser]
     operations = {
         "POST": Op(
             "document.create",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import rebuild_index
 from apps.retrieval.tasks import reconcile_all
 
@@ -16,7 +17,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         started = time.monotonic()
-        done = rebuild_index()
+        try:
+            done = rebuild_index()
+        except INDEX_FAILURES as error:
+            message = (
+                "the index was not replaced, and the one before goes on answering; another rebuild that began later may have taken over"
+            )
+            raise CommandError(f"{message}: {error}") from error
         caught = reconcile_all()
         seconds = time.monotonic() - started
         self.stdout.write(

@@ -44,6 +44,7 @@ async function walk(entry, prefix, found) {
 export const uploads = {
   list: [],
   paused: false,
+  signedOut: false,
   me: null,
 
   /** Alpine wraps stores; changes made by requests must go through the wrapped one to be seen. */
@@ -81,7 +82,7 @@ export const uploads = {
       // The same file dropped twice while it waits is one file.
       const twin = file && me.list.find((item) => OPEN.has(item.state) && item.path === path && item.size === file.size && item.url === target.url);
       if (twin) continue;
-      const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", note: say("upload.waiting"), link: "", url: target.url, retryable: true };
+      const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", note: say("upload.waiting"), link: "", wantsSignIn: false, url: target.url, retryable: true };
       jobs.set(item.id, { file, target, xhr: null });
       const refusal = refuse(file, target);
       if (refusal) Object.assign(item, { state: "failed", note: refusal, retryable: false });
@@ -102,8 +103,8 @@ export const uploads = {
 
   retry(item) {
     if (item.state !== "failed" && item.state !== "cancelled") return;
-    uploads.me.paused = false;
-    Object.assign(item, { state: "waiting", sent: 0, note: say("upload.waiting") });
+    Object.assign(uploads.me, { paused: false, signedOut: false });
+    Object.assign(item, { wantsSignIn: false, state: "waiting", sent: 0, note: say("upload.waiting") });
     uploads.pump();
   },
   retryFailed() {
@@ -120,7 +121,7 @@ export const uploads = {
   },
   clear() {
     if (uploads.me.busy) return;
-    uploads.me.list = [];
+    Object.assign(uploads.me, { list: [], paused: false, signedOut: false });
     jobs.clear();
   },
 };
@@ -164,8 +165,10 @@ function finish(item, xhr) {
   const body = parseJson(xhr.responseText);
   if (xhr.status === 401) {
     // The rest would fail the same way; it waits for the retry.
-    uploads.me.paused = true;
-    return fail(item, say("upload.signedOut"));
+    pauseSignedOut();
+    fail(item, say("upload.signedOut"));
+    item.wantsSignIn = true;
+    return;
   }
   if (xhr.status >= 200 && xhr.status < 300 && body?.success !== false) {
     Object.assign(item, { state: "done", sent: item.size, note: body?.message || say("upload.stored"), link: linkOf(item, body) });
@@ -180,6 +183,42 @@ function finish(item, xhr) {
   const fallback = xhr.status === 413 ? "error.large" : xhr.status === 403 ? "error.forbidden" : "error.server";
   fail(item, reasonOf(body) || say(fallback), xhr.status >= 500 || xhr.status === 429);
 }
+
+function pauseSignedOut() {
+  Object.assign(uploads.me, { paused: true, signedOut: true });
+}
+
+/** Leaving for the sign-in page would lose the chosen files: they stay, and the tray says where to sign in. */
+document.addEventListener("kb:signed-out", (event) => {
+  const me = uploads.me;
+  if (!me?.list.some((item) => OPEN.has(item.state) || item.wantsSignIn)) return;
+  event.preventDefault();
+  pauseSignedOut();
+});
+
+// Whoever comes back from signing in in another tab finds their uploads going on.
+let asking = false;
+async function resumeIfSignedIn() {
+  const me = uploads.me;
+  if (!me?.signedOut || asking || document.hidden) return;
+  const address = [...jobs.values()].map((job) => job.target.states).find(Boolean);
+  if (!address) return;
+  asking = true;
+  const answer = await fetch(`${address}?ids=`, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
+  asking = false;
+  if (answer?.status !== 200) return;
+  Object.assign(me, { paused: false, signedOut: false });
+  for (const item of me.list) {
+    if (!item.wantsSignIn) continue;
+    item.wantsSignIn = false;
+    if (item.state === "failed") Object.assign(item, { state: "waiting", sent: 0, note: say("upload.waiting") });
+  }
+  document.dispatchEvent(new CustomEvent("kb:signed-in"));
+  uploads.pump();
+}
+addEventListener("focus", resumeIfSignedIn);
+addEventListener("pageshow", resumeIfSignedIn);
+document.addEventListener("visibilitychange", resumeIfSignedIn);
 
 // Stored is not yet read: the tray goes on telling what becomes of a document until it can be found or has failed.
 let following = 0;
@@ -198,7 +237,7 @@ async function askStates() {
   if (!open.length) return;
   for (const address of document.hidden ? [] : new Set(open.map((item) => jobs.get(item.id).target.states))) {
     const items = open.filter((item) => jobs.get(item.id)?.target.states === address).slice(0, 100);
-    const answer = await fetch(`${address}?ids=${items.map(documentOf).join(",")}`, { headers: { Accept: "application/json" } }).catch(() => null);
+    const answer = await fetch(`${address}?ids=${items.map(documentOf).join(",")}`, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null);
     if (!answer?.ok) continue;
     const states = await answer.json();
     for (const item of items) settle(item, states[documentOf(item)]);
@@ -231,7 +270,7 @@ function fail(item, note, retryable = true) {
 }
 
 addEventListener("beforeunload", (event) => {
-  if (uploads.me?.busy) event.preventDefault();
+  if (uploads.me?.busy || uploads.me?.signedOut) event.preventDefault();
 });
 
 function targetOf(element) {
@@ -319,6 +358,9 @@ export const uploadTray = () => ({
   },
   get hiddenCount() {
     return Math.max(0, this.$store.uploads.total - SHOWN);
+  },
+  get signInUrl() {
+    return document.body.dataset.signInUrl || "/";
   },
   get any() {
     return this.$store.uploads.total > 0;

@@ -23,7 +23,8 @@ export function eachAdded(selector, run) {
   });
 }
 
-export const csrfToken = () => document.querySelector('meta[name="csrf-token"]')?.content ?? "";
+/** The cookie's token first: signing in again, in another tab too, changes it, and the one this page was made with is worth nothing then. */
+export const csrfToken = () => /(?:^|;\s*)kb_csrf=([^;]*)/.exec(document.cookie)?.[1] || (document.querySelector('meta[name="csrf-token"]')?.content ?? "");
 
 export const isTyping = (target) =>
   target instanceof HTMLElement &&

@@ -43,8 +43,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (!event.detail.elt.closest("[data-poll]")) count(-1);
 });
 
-/** Sends a signed-out person to sign in and back to this page afterwards. */
+/** Sends a signed-out person to sign in and back to this page afterwards, unless something here would be lost by leaving (kb:signed-out). */
 export function goSignIn() {
+  if (!document.body.dispatchEvent(new CustomEvent("kb:signed-out", { bubbles: true, cancelable: true }))) return;
   const url = document.body.dataset.signInUrl;
   if (!url) return;
   const back = location.pathname + location.search;

@@ -43,10 +43,17 @@ function watch(element) {
   };
 
   const wake = () => {
-    if (!element.isConnected) return document.removeEventListener("visibilitychange", wake);
+    if (!element.isConnected) {
+      document.removeEventListener("visibilitychange", wake);
+      document.removeEventListener("kb:signed-in", wake);
+      return removeEventListener("online", wake);
+    }
+    wait = base;
     if (!document.hidden) ask();
   };
   document.addEventListener("visibilitychange", wake);
+  document.addEventListener("kb:signed-in", wake);
+  addEventListener("online", wake);
   plan();
 }
 

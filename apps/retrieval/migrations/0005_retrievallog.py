@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('retrieval', '0002_base_index'),
+        ('retrieval', '0004_serving_models'),
         ('spaces', '0001_initial'),
     ]
 
