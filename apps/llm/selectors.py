@@ -76,7 +76,7 @@ def _builtin(model_id: str) -> Entry:
     dimension = int(known_space(model_id).rpartition(":")[2] or 0)
     if model_id == PACKAGED:
         return Entry(PACKAGED, PACKAGED, _("Packaged model (multilingual-e5-small)"), dimension, is_local=True, is_default=default)
-    name = settings.EMBEDDING_ENDPOINT["model"]
+    name = str(settings.EMBEDDING_ENDPOINT["model"])
     return Entry(ENDPOINT, name, name, dimension, is_local=False, is_default=default)
 
 

@@ -292,7 +292,7 @@ FETCH_ALLOW = env.FETCH_ALLOW
 
 # Models
 EMBEDDER = env.EMBEDDER
-EMBEDDING_ENDPOINT = {
+EMBEDDING_ENDPOINT: dict[str, Any] = {
     "base_url": env.EMBEDDING_BASE_URL,
     "api_key": env.EMBEDDING_API_KEY,
     "model": env.EMBEDDING_MODEL,

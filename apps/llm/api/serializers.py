@@ -53,7 +53,7 @@ class ModelIn(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="As the server spells it.")
     display_name = serializers.CharField(required=False, allow_blank=True)
     type = serializers.CharField(help_text="Embedding. Other types are refused until something uses them.")
-    source = serializers.CharField(required=False, allow_blank=True, help_text="remote.")
+    source = serializers.CharField(required=False, allow_blank=True, help_text="remote.")  # type: ignore[assignment]  # a word of the contract
     description = serializers.CharField(required=False, allow_blank=True)
     parameters = ParametersIn(required=False)
 
@@ -67,7 +67,7 @@ class ModelUpdateIn(ModelIn):
 
 def values_of(body: dict[str, Any], *, with_key: bool) -> dict[str, Any]:
     """The service's values of a body."""
-    values = {name: body[name] for name in ("name", "display_name", "description", "type", "source") if name in body}
+    values: dict[str, Any] = {name: body[name] for name in ("name", "display_name", "description", "type", "source") if name in body}
     given = body.get("parameters") or {}
     values |= {ours: given[name] for name, ours in PARAMETERS.items() if name in given}
     embedding = given.get("embedding_parameters") or {}
@@ -88,7 +88,7 @@ class ModelOut(serializers.Serializer[Entry]):
     name = serializers.CharField()
     display_name = serializers.CharField(source="title")
     type = serializers.SerializerMethodField()
-    source = serializers.SerializerMethodField()
+    source = serializers.SerializerMethodField()  # type: ignore[assignment]  # a word of the contract
     description = serializers.SerializerMethodField()
     parameters = serializers.SerializerMethodField()
     is_default = serializers.BooleanField(help_text="Bases that choose none use it.")
@@ -167,7 +167,7 @@ class DebugIn(serializers.Serializer[Any]):
 class EmbeddingTestIn(serializers.Serializer[Any]):
     """Values of a form that may not be saved yet; `modelId` lends what is left out, its key above all."""
 
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]  # a word of the contract
     modelName = serializers.CharField()
     baseUrl = serializers.CharField(required=False, allow_blank=True)
     apiKey = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)

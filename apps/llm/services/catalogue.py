@@ -192,9 +192,9 @@ def _fill(row: Model, values: dict[str, Any]) -> None:
             setattr(row, name, _text(name, values[name], most, strip=not name.endswith("_prefix")))
     if not row.name:
         raise InvalidInput(_("Write the name of the model as its server spells it."), field="name")
-    for name, (least, most) in NUMBERS.items():
+    for name, (low, high) in NUMBERS.items():
         if values.get(name) is not None:
-            setattr(row, name, _number(name, values[name], least, most))
+            setattr(row, name, _number(name, values[name], low, high))
     if values.get("send_dimension") is not None:
         row.send_dimension = bool(values["send_dimension"])
     if "base_url" in values or not row.base_url:

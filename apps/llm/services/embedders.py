@@ -114,7 +114,7 @@ def _once(key: tuple[Any, ...], name: str, options: Mapping[str, str]) -> Embedd
 
 def _endpoint_options() -> dict[str, str]:
     """What the environment says; the operator wrote the address, so it may be anywhere."""
-    endpoint = settings.EMBEDDING_ENDPOINT
+    endpoint: dict[str, Any] = settings.EMBEDDING_ENDPOINT
     return {
         "base_url": endpoint["base_url"],
         "api_key": endpoint["api_key"],
@@ -125,7 +125,7 @@ def _endpoint_options() -> dict[str, str]:
 
 
 def _kept_dimension() -> int:
-    endpoint = settings.EMBEDDING_ENDPOINT
+    endpoint: dict[str, Any] = settings.EMBEDDING_ENDPOINT
     if endpoint["dimension"]:
         return int(endpoint["dimension"])
     facts = EndpointFact.objects.filter(base_url=endpoint["base_url"], model=endpoint["model"])
