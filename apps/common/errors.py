@@ -95,6 +95,8 @@ class StoreUnavailable(Unavailable, TransientError):
     code = "storage_unavailable"
     attempts = 9  # about nine minutes
 
-    def __init__(self, message: Any, *, why: str) -> None:
-        super().__init__(message, code=type(self).code, why=why, retry_after_s=30)
+    def __init__(
+        self, message: Any = "", *, why: str = "refused", code: str | None = None, field: str | None = None, **details: Any
+    ) -> None:
+        super().__init__(message, code=code or type(self).code, field=field, **{"why": why, "retry_after_s": 30, **details})
         self.why = why
