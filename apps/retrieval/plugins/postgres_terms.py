@@ -112,7 +112,7 @@ def words_of(tokens: Sequence[str], *ties: str) -> Words:
         pieces.append(piece)
     used, owner = np.unique(np.array(slots, dtype=np.int64) % SLOTS, return_inverse=True)
     tsv = struct.pack(">I", len(pieces)) + b"".join(pieces)
-    return Words(len(tokens), tsv, used, np.bincount(owner, np.array(counts, dtype=np.float64), len(used)))
+    return Words(len(tokens), tsv, used, np.bincount(owner, np.array(counts, dtype=np.float64), len(used)).astype(np.float64))
 
 
 def _slot(word: str) -> int:
