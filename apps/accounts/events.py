@@ -13,3 +13,10 @@ class UserRegistered:
     user_id: uuid.UUID
     username: str
     language: str = ""  # the one the person signed up in, when it is known
+
+
+@dataclass(frozen=True, slots=True)
+class UserDeactivated:
+    """A moderator closed an account; nothing its person can use may go on working."""
+
+    user_id: uuid.UUID

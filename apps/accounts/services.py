@@ -10,15 +10,16 @@ from django.contrib.auth import authenticate
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
+from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts import tokens
-from apps.accounts.events import UserRegistered
+from apps.accounts.events import UserDeactivated, UserRegistered
 from apps.accounts.models import Founder, User
 from apps.accounts.passwords import require_good_password
 from apps.accounts.selectors import user_get
 from apps.common.actor import Actor
-from apps.common.errors import Forbidden, InvalidInput, Unauthenticated
+from apps.common.errors import Conflict, Forbidden, InvalidInput, Unauthenticated
 from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.common.text import clean_line
@@ -243,3 +244,48 @@ def _is_first(user: User) -> bool:
     if User.objects.exclude(pk=user.pk).exists():
         return False
     return Founder.objects.get_or_create(pk=1, defaults={"user": user})[1]
+
+
+@transaction.atomic
+def user_activation_set(*, actor: Actor, user: User, is_active: bool) -> None:
+    """Let somebody in, or no longer: their sessions, tokens and API keys end with this request. What they wrote keeps its author.
+
+    Raises: Conflict for the actor's own account and for the last moderator.
+    """
+    authorize(actor, "user.moderate")
+    if user.is_active == is_active:
+        return
+    if not is_active:
+        _moderator_may_go(actor, user)
+        sessions_end(actor=actor, user=user)
+        publish(UserDeactivated(user_id=user.pk))
+    user.is_active = is_active
+    user.save(update_fields=["is_active", "updated_at"])
+
+
+@transaction.atomic
+def sessions_end(*, actor: Actor, user: User) -> int:
+    """Sign somebody out everywhere: browsers at their next request, bearer tokens at once; how many tokens ended."""
+    authorize(actor, "user.moderate")
+    User.objects.filter(pk=user.pk).update(session_epoch=F("session_epoch") + 1)
+    user.refresh_from_db(fields=["session_epoch"])
+    return tokens.revoke_all(user)
+
+
+@transaction.atomic
+def moderator_set(*, actor: Actor, user: User, is_moderator: bool) -> None:
+    """Make somebody a moderator of the site, or no longer. Raises: Conflict for the actor's own account and for the last moderator."""
+    authorize(actor, "user.moderate")
+    if not is_moderator:
+        _moderator_may_go(actor, user)
+    elif not user.is_active:
+        raise Conflict(_("The account is deactivated. Activate it first."), code="account_disabled")
+    user.is_staff = user.is_superuser = is_moderator
+    user.save(update_fields=["is_staff", "is_superuser", "updated_at"])
+
+
+def _moderator_may_go(actor: Actor, user: User) -> None:
+    if actor.user_id == user.pk:
+        raise Conflict(_("You cannot do this to your own account. Ask another moderator."), code="own_account")
+    if user.is_staff and not User.objects.select_for_update().filter(is_staff=True, is_active=True).exclude(pk=user.pk).exists():
+        raise Conflict(_("The site needs at least one moderator."), code="last_moderator")

@@ -69,9 +69,32 @@ class Unavailable(DomainError):
 
 
 class TransientError(Exception):
-    """A failure that a retry may cure; the only exception on which background work is tried again."""
+    """A failure that a retry may cure; the only exception on which background work is tried again.
+
+    `attempts`: how often at least, where that is more than the kind of work says.
+    """
+
+    attempts = 0
 
     def __init__(self, message: str, *, code: str = "transient", retry_after_s: float | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.retry_after_s = retry_after_s
+
+
+class NotYet(TransientError):
+    """What the work needs is known to be away: it is put back with the reason shown, and the try does not count."""
+
+
+class StoreUnavailable(Unavailable, TransientError):
+    """The file store cannot be used now: a request is refused with a sentence, background work is tried again later.
+
+    `why` is stable: unreachable, timeout, bucket_missing, access_denied, no_credentials, disk_full, refused.
+    """
+
+    code = "storage_unavailable"
+    attempts = 9  # about nine minutes
+
+    def __init__(self, message: Any, *, why: str) -> None:
+        super().__init__(message, code=type(self).code, why=why, retry_after_s=30)
+        self.why = why

@@ -1,4 +1,4 @@
-"""Outbound HTTP for everything but model endpoints: what may be reached, how long it may take, how much it may send.
+"""Outbound HTTP: what may be reached, how long it may take, how much it may send. Model endpoints share the check of addresses.
 
 SECURITY: a host is resolved once, every address it has is checked, and the connection goes to the address that was checked (so a name
 that changes its mind between check and connect gains nothing). Redirects are followed here, one checked hop at a time.
@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -120,16 +120,16 @@ def _parts(url: str) -> Any:
     return parts._replace(netloc=netloc, path=path, query=quote(parts.query, safe="/%:@!$&'()*+,;=~-._?"), fragment="")
 
 
-def _allowed(host: str, address: Address) -> bool:
+def _allowed(host: str, address: Address, allow: Sequence[str] | None = None) -> bool:
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
-        if inner is not None and not _allowed(host, inner):
+        if inner is not None and not _allowed(host, inner, allow):
             return False
-        if address in ipaddress.ip_network("64:ff9b::/96") and not _allowed(host, ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)):
+        if address in ipaddress.ip_network("64:ff9b::/96") and not _allowed(host, ipaddress.IPv4Address(int(address) & 0xFFFFFFFF), allow):
             return False
     if address.is_global and not address.is_multicast:
         return True
-    for entry in settings.FETCH_ALLOW:
+    for entry in settings.FETCH_ALLOW if allow is None else allow:
         if entry.lower() == host.lower():
             return True
         with contextlib.suppress(ValueError):
@@ -140,19 +140,26 @@ def _allowed(host: str, address: Address) -> bool:
 
 def _addresses(host: str, port: int) -> list[tuple[int, Any]]:
     """(family, socket address) of every address of a host. Raises: InvalidInput when one of them may not be reached."""
+    refused = _("This address is in a private network, which imports may not reach. Ask an administrator to allow it (KB_FETCH_ALLOW).")
+    return checked_places(host, port, allow=settings.FETCH_ALLOW, refused=refused)
+
+
+def checked_places(host: str, port: int, *, allow: Sequence[str], refused: Any, field: str = "url") -> list[tuple[int, Any]]:
+    """(family, socket address) of every address of a host: connect to these and the check holds.
+
+    `allow`: hosts and ranges that may be reached although they are private; `refused`: what is said of an address that may not.
+
+    Raises: InvalidInput (unknown_host, refused_address) when the name is unknown or one of its addresses may not be reached.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
-        raise InvalidInput(_("No server of this name was found. Check the address."), code="unknown_host", field="url") from None
+        raise InvalidInput(_("No server of this name was found. Check the address."), code="unknown_host", field=field) from None
     addresses: list[tuple[int, Any]] = []
     for family, _type, _proto, _name, place in found:
         address = ipaddress.ip_address(str(place[0]).split("%")[0])
-        if not _allowed(host, address):
-            raise InvalidInput(
-                _("This address is in a private network, which imports may not reach. Ask an administrator to allow it (KB_FETCH_ALLOW)."),
-                code="refused_address",
-                field="url",
-            )
+        if not _allowed(host, address, allow):
+            raise InvalidInput(refused, code="refused_address", field=field)
         addresses.append((family, place))
     return addresses
 

@@ -52,6 +52,10 @@ class ContextFilter(logging.Filter):
     """Copies the context onto the record on the thread that logged it."""
 
     def filter(self, record: logging.LogRecord) -> bool:
+        if (request := getattr(record, "request", None)) is not None:  # Django logs refusals when the request's own context is over
+            actor = getattr(request, "actor", None)
+            known = {"request_id": getattr(request, "id", ""), "user": getattr(actor, "who", ""), "space": getattr(actor, "space_id", None)}
+            record.__dict__.update({key: value for key, value in known.items() if value and not hasattr(record, key)})
         for key, variable in CONTEXT.items():
             if not hasattr(record, key) and (value := variable.get()):
                 setattr(record, key, value)

@@ -19,12 +19,16 @@ from apps.common.supervisor import Part, Supervisor
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything the supervisor has to know. `locks`: descriptors of the lock files it holds; `host`, `port`: where web answers."""
+    """Everything the supervisor has to know.
+
+    `pids_file`: where in `run_dir` it says what runs; `locks`: descriptors of the lock files it holds; `host`, `port`: where web answers.
+    """
 
     parts: dict[str, list[str]]
     run_dir: str
     log_format: str
     log_level: str
+    pids_file: str = "pids.json"
     locks: list[int] = field(default_factory=list)
     listener: int | None = None
     url: str = ""
@@ -56,7 +60,8 @@ def main(argv: list[str]) -> int:
         sys.stdout.flush()
 
     probe = (plan.host, plan.port) if plan.port else None
-    code = Supervisor(parts, run_dir=Path(plan.run_dir), probe=probe, on_ready=say_ready).run()
+    supervisor = Supervisor(parts, run_dir=Path(plan.run_dir), probe=probe, on_ready=say_ready, pids_file=plan.pids_file)
+    code = supervisor.run()
     for descriptor in plan.locks:
         os.ftruncate(descriptor, 0)
     return code

@@ -23,8 +23,9 @@ from types import FrameType
 
 logger = logging.getLogger("kbportal.serve")
 
-before_start: list[Callable[[], None]] = []
-"""Called in order by `manage.py serve` before the first process starts; raise StartupError to refuse with a sentence for the operator."""
+before_start: list[Callable[[Sequence[str]], None]] = []
+"""Called in order by `manage.py serve`, with the parts it is to run, before the first process starts; raise StartupError to refuse with a
+sentence for the operator."""
 
 PR_SET_PDEATHSIG = 1
 FIRST_BACKOFF_S = 0.5
@@ -54,7 +55,7 @@ class StartupError(Exception):
 
 @dataclass(frozen=True)
 class Part:
-    """One kind of process: its name in logs and in `pids.json`, its command line, and descriptors it inherits."""
+    """One kind of process: its name in logs and in the file of process ids, its command line, and descriptors it inherits."""
 
     name: str
     argv: Sequence[str]
@@ -105,8 +106,10 @@ class Supervisor:
         on_ready: Callable[[], None] | None = None,
         grace_s: float = GRACE_S,
         tether: str = "prctl" if sys.platform == "linux" else "watcher",
+        pids_file: str = "pids.json",
     ) -> None:
         self.run_dir = run_dir
+        self._pids_path = run_dir / pids_file
         self.grace_s = grace_s
         self.tether = tether
         self._children = [_Child(part) for part in parts]
@@ -237,7 +240,7 @@ class Supervisor:
                 child.process.wait()
                 self._forget(child)
         self._stop_watcher()
-        (self.run_dir / "pids.json").unlink(missing_ok=True)
+        self._pids_path.unlink(missing_ok=True)
         logger.info("stopped")
 
     @staticmethod
@@ -284,4 +287,4 @@ class Supervisor:
         pids = {"supervisor": os.getpid()} | {c.part.name: c.process.pid for c in self._children if c.process is not None}
         fresh = self.run_dir / f".pids.{os.getpid()}"
         fresh.write_text(json.dumps(pids), encoding="ascii")
-        fresh.replace(self.run_dir / "pids.json")
+        fresh.replace(self._pids_path)

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from django.db.models import F
 
+from apps.common.actor import Actor
 from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
 from apps.ingestion import passwords, services, trace
-from apps.ingestion.models import IngestionRun, Span
-from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentParseCancelled, DocumentsDeleted, DocumentStored
-from apps.knowledge.models import Document
+from apps.ingestion.models import IngestionRun, ReindexRun, Span
+from apps.knowledge.events import (
+    BaseChanged,
+    BaseDeleted,
+    ChunksChanged,
+    DocumentParseCancelled,
+    DocumentsDeleted,
+    DocumentsRefiled,
+    DocumentStored,
+)
+from apps.knowledge.models import Document, KnowledgeBase
+from apps.llm.events import ModelUseAsked
+from apps.llm.services import deployment_model_id
 
 
 @listen(DocumentStored)
@@ -41,11 +52,42 @@ def _base_deleted(event: BaseDeleted) -> None:
     live = IngestionRun.objects.filter(document__kb_id=event.kb_id, state__in=LIVE)
     for document_id in set(live.values_list("document_id", flat=True)):
         services.runs_supersede(document_id, reason="deleted")
+    services.reindexes_stop(event.kb_id, reason="deleted")
+
+
+@listen(BaseChanged)
+def _base_changed(event: BaseChanged) -> None:
+    """Meaning was switched on for a base that has documents: their vectors are made, and serve once all are there."""
+    if "indexing_strategy" not in event.changed:
+        return
+    base = KnowledgeBase.objects.get(pk=event.kb_id)
+    if not (base.indexing_strategy or {}).get("vector_enabled", True) or not (base.embedding_model_id or deployment_model_id()):
+        return
+    bare = Document.objects.filter(kb=base, deleted_at__isnull=True, vector_count__lt=F("chunk_count"))
+    if bare.exists() and not ReindexRun.objects.filter(kb=base, state__in=LIVE).exists():
+        actor = Actor.system(event.space_id, "meaning was switched on")
+        services.reindex_start(actor=actor, base=base, model_id=base.embedding_model_id)
+
+
+@listen(DocumentsRefiled)
+def _documents_refiled(event: DocumentsRefiled) -> None:
+    """Documents that came into a base without vectors of its own bring the first ones; most are there already, by content."""
+    moved = Document.objects.filter(pk__in=event.document_ids, vector_count__gt=0, kb__index_state__isnull=True).select_related("kb")
+    for document in moved:
+        if document.is_answerable:
+            services.embed_start(document, {"trigger": "move"})
 
 
 @listen(ChunksChanged)
 def _chunks_changed(event: ChunksChanged) -> None:
     """Edited passages need new vectors; their words are indexed at once by retrieval."""
-    document = Document.objects.filter(pk=event.document_id, deleted_at__isnull=True).first()
+    document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
     if document is not None and document.is_answerable:
-        services.run_start(document, services.EMBED, {"trigger": "edit"})
+        services.embed_start(document, {"trigger": "edit"})
+
+
+@listen(ModelUseAsked)
+def _model_use_asked(event: ModelUseAsked) -> None:
+    """A base on its way to a model uses it already."""
+    rows = ReindexRun.objects.filter(space_id=event.space_id, state__in=LIVE, target_model_id=event.model_id)
+    event.found.extend(name for name in rows.values_list("kb__name", flat=True) if name not in event.found)

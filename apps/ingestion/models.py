@@ -8,7 +8,7 @@ from django.db import models
 
 from apps.common.jobs.models import Run
 from apps.common.scope import SpaceOwned
-from apps.knowledge.models import Document
+from apps.knowledge.models import Document, KnowledgeBase
 
 
 class IngestionRun(Run):
@@ -70,3 +70,25 @@ class Span(SpaceOwned):
 
     def __str__(self) -> str:
         return f"{self.name} of {self.document_id}/{self.attempt}"
+
+
+class ReindexRun(Run):
+    """A base on its way to the vectors of another model. The old ones serve until `switched_at`, when the new ones took over.
+
+    `target_model_id` is the base's choice ("" follows the deployment); `target_space` is known once the model has been asked.
+    """
+
+    kb = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="reindex_runs")
+    target_model_id = models.CharField(max_length=128, blank=True)
+    target_space = models.CharField(max_length=160, blank=True)
+    from_space = models.CharField(max_length=160, blank=True)
+    starter_id = models.UUIDField(null=True)
+    switched_at = models.DateTimeField(null=True)
+
+    class Meta(Run.Meta):
+        constraints: ClassVar = [
+            *Run.Meta.constraints,
+            models.UniqueConstraint(
+                fields=["kb"], condition=models.Q(state__in=["queued", "running"]), name="ingestion_reindexrun_one_live"
+            ),
+        ]

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.core.files.storage import default_storage
-
 from apps.common import storage
 from apps.ingestion.plugins.protocol import ParseFailure
 from apps.knowledge.models import Document
@@ -19,24 +17,26 @@ from apps.knowledge.models import Document
 def local_original(document: Document) -> Iterator[Path]:
     """Yield a path to read (not to write); temporary copies vanish after the block.
 
-    Raises: ParseFailure(fetch_failed) when the file store does not have it.
+    Raises: ParseFailure(original_missing) when the file store does not have it; StoreUnavailable when it cannot be asked.
     """
     if document.type == Document.Type.MANUAL:
         with _temporary(".md") as path:
             path.write_text(str((document.metadata or {}).get("content", "")), encoding="utf-8")
             yield path
         return
-    if not document.storage_path or not default_storage.exists(document.storage_path):
-        raise ParseFailure("fetch_failed", "the original is not in the file store")
-    try:
-        here = Path(default_storage.path(document.storage_path))
-    except NotImplementedError:  # a remote store
-        with _temporary(Path(document.file_name).suffix) as path:
-            with default_storage.open(document.storage_path) as source, path.open("wb") as copy:
-                shutil.copyfileobj(source, copy, 1024 * 1024)
-            yield path
+    here = storage.local_path(document.storage_path) if document.storage_path else None
+    if here is not None and here.is_file():
+        yield here
         return
-    yield here
+    with _temporary(Path(document.file_name).suffix) as copy:
+        try:
+            if here is not None or not document.storage_path:
+                raise FileNotFoundError(document.storage_path)
+            with storage.read(document.storage_path) as source, copy.open("wb") as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+        except FileNotFoundError as error:
+            raise ParseFailure("original_missing", "the original is not in the file store") from error
+        yield copy
 
 
 @contextmanager

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from django.core.files.base import ContentFile
-from django.core.files.storage import default_storage
 
+from apps.common import storage
 from apps.ingestion.plugins.protocol import Block, ParsedDocument
 from apps.knowledge.models import Document
 
@@ -36,9 +36,8 @@ def write_parsed(key: str, parsed: ParsedDocument) -> None:
         "counts": parsed.counts,
         "blocks": [_block(block) for block in parsed.blocks],
     }
-    if default_storage.exists(key):  # a take-over of the same run: same key, replaced
-        default_storage.delete(key)
-    default_storage.save(key, ContentFile(gzip.compress(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 5)))
+    storage.remove(key)  # a take-over of the same run: same key, replaced
+    storage.write(key, ContentFile(gzip.compress(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"), 5)))
 
 
 def read_parsed(document: Document) -> dict[str, Any] | None:
@@ -46,8 +45,11 @@ def read_parsed(document: Document) -> dict[str, Any] | None:
 
     A block is `{kind, start, end, position, level?, rows?}`; rows of a table are `[start, end, position]`.
     """
-    if not document.parsed_path or not default_storage.exists(document.parsed_path):
+    if not document.parsed_path:
         return None
-    with default_storage.open(document.parsed_path) as stored:
-        loaded: dict[str, Any] = json.loads(gzip.decompress(stored.read()))
+    try:
+        with storage.read(document.parsed_path) as stored:
+            loaded: dict[str, Any] = json.loads(gzip.decompress(stored.read()))
+    except FileNotFoundError:
+        return None
     return loaded

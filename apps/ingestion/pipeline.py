@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.conf import settings
-from django.core.files.storage import default_storage
 from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from apps.common import storage
 from apps.common.actor import Actor
-from apps.common.errors import Conflict, DomainError, InvalidInput
+from apps.common.errors import Conflict, DomainError, InvalidInput, StoreUnavailable
 from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.ingestion import passwords, services, trace
@@ -86,6 +85,8 @@ def _pass(claim: Claim, *, ocr: bool) -> None:
         _store(work, parsed, result)
     except ParseFailure as failure:
         _fail(work, failure.reason, failure.message, stage)
+    except StoreUnavailable:
+        raise  # the file is not to blame; the run is tried again
     except DomainError as error:
         _fail(work, error.code if error.code in ("timeout", "too_large", "fetch_failed") else "corrupt", str(error), stage)
 
@@ -212,14 +213,14 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
                 services.run_start(document, services.OCR, password=work.password)
             elif not work.ocr:
                 trace.skip(document, document.attempt, "multimodal", "nothing to read by OCR")
-            services.run_start(document, services.EMBED)
+            services.embed_start(document)
             if not work.claim.finish(RunState.DONE):
                 raise Stop("lost")
     except BaseException:
-        default_storage.delete(key)
+        storage.discard([key])
         raise
     if old_key and old_key != key:
-        default_storage.delete(old_key)
+        storage.discard([old_key])
     try:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES:
@@ -304,11 +305,8 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
         passwords.forget(document.pk)
         document.refresh_from_db()
         if work.ocr and document.chunk_count:
-            trace.finish(document, document.attempt, stage, "failed", reason=reason, error=message)
-            document.warnings = [*document.warnings, {"code": reason, "message": message, "count": 1, "position": {}}]
-            document.save(update_fields=["warnings", "updated_at"])
             work.claim.finish(RunState.FAILED, reason=reason, error=message)
-            services.run_start(document, services.EMBED)
+            services.ocr_failed(document, reason, message)
             return
         services.document_fail(document, reason, message, stage=stage)
         work.claim.finish(RunState.FAILED, reason=reason, error=message)

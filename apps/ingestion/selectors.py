@@ -18,11 +18,25 @@ from apps.ingestion.chunking.service import preview
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
 from apps.ingestion.trace import NEEDS, STAGES
+from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, run_facts, stale_bases, vector_state
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
 
-__all__ = ["CHUNKING_DEFAULTS", "chunk_preview", "document_trace", "live_runs", "read_parsed", "stall_verdicts"]
+__all__ = [
+    "CHUNKING_DEFAULTS",
+    "ReindexPlan",
+    "VectorState",
+    "chunk_preview",
+    "document_trace",
+    "live_runs",
+    "read_parsed",
+    "reindex_plan",
+    "run_facts",
+    "stale_bases",
+    "stall_verdicts",
+    "vector_state",
+]
 
 SILENCE = timedelta(minutes=20)  # contract knowledge 4.8
 ROOT = "knowledge_processing"
@@ -55,7 +69,9 @@ def stall_verdicts(*, actor: Actor, documents: Iterable[Document]) -> dict[int, 
 
 
 def live_runs(*, actor: Actor, documents: Iterable[Document]) -> dict[int, dict[str, Any]]:
-    """{document pk: what its live pass is doing}: kind, state, done, total, unit, started_at, waits_for_worker; for rows of a list."""
+    """{document pk: what its live pass is doing}: kind, state, done, total, unit, started_at, waits_for_worker, and the reason it waits;
+    for rows of a list.
+    """
     authorize(actor, "run.read")
     pks = [d.pk for d in documents if d.parse_status in IN_FLIGHT]
     if not pks:
@@ -70,6 +86,7 @@ def live_runs(*, actor: Actor, documents: Iterable[Document]) -> dict[int, dict[
             "total": run.progress_total,
             "unit": run.progress_unit,
             "started_at": run.started_at,
+            "reason": run.reason if run.state == RunState.QUEUED else "",
             "waits_for_worker": run.state == RunState.QUEUED and not has_worker(run.kind, served),
         }
     return found

@@ -5,17 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
+from apps.common.activity import audit
+from apps.common.actor import Actor
+from apps.common.errors import Conflict, InvalidInput
 from apps.common.jobs.models import LIVE, RunState
-from apps.common.jobs.service import enqueue
+from apps.common.jobs.service import cancel_run, enqueue
+from apps.common.policy import authorize
 from apps.ingestion import passwords, trace
-from apps.ingestion.models import IngestionRun, Span
-from apps.knowledge.models import Chunk, Document, ParseStatus
+from apps.ingestion.models import IngestionRun, ReindexRun, Span
+from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
+from apps.llm.failures import FAILURES
+from apps.llm.services import deployment_model_id, embedding_model_known, is_local, known_space
+from apps.retrieval.services import serving_of
 
-PARSE, OCR, EMBED = "parse", "ocr", "embed"
+PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX = "parse", "ocr", "embed", "embed_remote", "reindex"
+EMBEDS = (EMBED, EMBED_REMOTE)
 
 
 def run_start(document: Document, kind: str, options: dict[str, Any] | None = None, *, password: str = "") -> IngestionRun | None:
@@ -33,6 +42,12 @@ def run_start(document: Document, kind: str, options: dict[str, Any] | None = No
     passwords.keep(run, password)
     enqueue(run)
     return run
+
+
+def embed_start(document: Document, options: dict[str, Any] | None = None) -> IngestionRun | None:
+    """Queue the making of vectors: endpoints have a line of their own, so that one that does not answer holds up nobody else."""
+    model_id = serving_of(document.kb_id).model_id or document.kb.embedding_model_id
+    return run_start(document, EMBED if is_local(model_id) else EMBED_REMOTE, options)
 
 
 def runs_supersede(document_id: int, *, reason: str) -> int:
@@ -54,8 +69,10 @@ def run_ended(run: IngestionRun) -> None:
     if run.state == RunState.CANCELLED:
         trace.end_open(document, run.document_attempt, Span.Status.CANCELLED, reason="cancelled")
         document_leave(document, ParseStatus.CANCELLED, reason="cancelled", error="stopped by a user")
-    elif run.state == RunState.FAILED and run.kind == EMBED:
+    elif run.state == RunState.FAILED and run.kind in EMBEDS:
         embed_failed(document, run)
+    elif run.state == RunState.FAILED and run.kind == OCR and document.chunk_count:
+        ocr_failed(document, run.reason or "internal", run.error)
     elif run.state == RunState.FAILED:
         document_fail(document, run.reason or "internal", run.error)
 
@@ -73,6 +90,14 @@ def document_fail(document: Document, reason: str, error: str, *, stage: str = "
         )
 
 
+def ocr_failed(document: Document, reason: str, error: str) -> None:
+    """OCR of a document that has text already did not work: it keeps what it has, with a warning, and gets its vectors."""
+    trace.finish(document, document.attempt, "multimodal", Span.Status.FAILED, reason=reason, error=error)
+    document.warnings = [*document.warnings, {"code": reason, "message": error, "count": 1, "position": {}}]
+    document.save(update_fields=["warnings", "updated_at"])
+    run_start(document, EMBED)
+
+
 def document_leave(document: Document, status: str, *, reason: str = "", error: str = "") -> bool:
     """Move a document in flight to a final state; False when it is not in flight any more (deleted, superseded)."""
     moved = Document.objects.filter(pk=document.pk, attempt=document.attempt, deleted_at__isnull=True, parse_status__in=IN_FLIGHT).update(
@@ -88,17 +113,88 @@ def document_leave(document: Document, status: str, *, reason: str = "", error: 
 
 def embed_failed(document: Document, run: IngestionRun) -> None:
     """Vectors could not be made: the document stays findable by its words and says so (a failed enrichment never fails a document)."""
-    reason = run.reason if run.reason in ("stalled", "internal") else "embedding_unavailable"
+    reason = run.reason if run.reason in ("stalled", "internal") or run.reason in FAILURES else "embedding_unavailable"
     trace.finish(document, document.attempt, "embedding", Span.Status.FAILED, reason=reason, error=run.error)
     document_complete(document, remark=reason, error=run.error)
+    # One that was complete before (its passages were edited, or its vectors were tried again) stays so, and says what is wrong with it now.
+    done = Document.objects.filter(pk=document.pk, parse_status=ParseStatus.COMPLETED, deleted_at__isnull=True)
+    done.filter(Q(reason="") | Q(reason__in=FAILURES)).update(reason=reason, error_message=run.error[:4000], updated_at=timezone.now())
+
+
+def document_embedded(document: Document, *, remark: str = "") -> None:
+    """The vectors are made: what was said of their absence is taken back, unless some passage was refused (`remark`)."""
+    stale = Document.objects.filter(pk=document.pk, reason__in=FAILURES)
+    if stale.update(reason="", error_message="", updated_at=timezone.now()):
+        document.reason = ""
+    if document.parse_status == ParseStatus.COMPLETED and remark:
+        Document.objects.filter(pk=document.pk, reason="").update(reason=remark, updated_at=timezone.now())
+    document_complete(document, remark=document.reason or remark)
 
 
 def document_complete(document: Document, *, remark: str = "", error: str = "") -> None:
     """The last pass of an attempt is over; the document waits for others of its passes if there are any."""
-    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(kind=EMBED)
+    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(kind__in=EMBEDS)
     if others.exists():
         return
     trace.start(document, document.attempt, "postprocess")
     trace.finish(document, document.attempt, "postprocess", passages=document.chunk_count, vectors=document.vector_count)
     trace.finish(document, document.attempt, "knowledge_processing")
     document_leave(document, ParseStatus.COMPLETED, reason=remark or document.reason, error=error)
+
+
+def reindex_start(*, actor: Actor, base: KnowledgeBase, model_id: str) -> ReindexRun:
+    """Start bringing a base over to a model ("" is the deployment's own); the vectors it has serve until all new ones are there.
+
+    Raises: InvalidInput for a model that is not there, or a base without vectors; Conflict while one is under way.
+    """
+    authorize(actor, "base.reindex", base)
+    if not (base.indexing_strategy or {}).get("vector_enabled", True):
+        raise InvalidInput(_("This base is searched by words only. Turn on meaning first."), field="embedding_model_id", code="vectors_off")
+    if not embedding_model_known(model_id) or not (model_id or deployment_model_id()):
+        raise InvalidInput(_("There is no such embedding model here. Choose one of the list."), field="embedding_model_id")
+    serving = serving_of(base.pk)
+    try:
+        with transaction.atomic():
+            run = ReindexRun.objects.create(
+                space_id=base.space_id,
+                kind=REINDEX,
+                kb=base,
+                target_model_id=model_id,
+                target_space=known_space(model_id),
+                from_space=serving.space,
+                starter_id=actor.user_id,
+                progress_unit="passages",
+            )
+            change = {"before": base.embedding_model_id, "after": model_id}
+            audit(actor, "kb.reindex_started", base, target_type="knowledge_base", title=base.name, embedding_model_id=change)
+            enqueue(run)
+    except IntegrityError:
+        raise Conflict(_("A re-index of this base is under way. Stop it first."), code="reindex_running") from None
+    return run
+
+
+def reindex_cancel(*, actor: Actor, base: KnowledgeBase) -> bool:
+    """Stop the re-index of a base: the vectors that served go on serving. False when none is under way.
+
+    Raises: Conflict once the new vectors have taken over.
+    """
+    authorize(actor, "base.reindex", base)
+    run = ReindexRun.objects.filter(kb=base, state__in=LIVE).first()
+    if run is None:
+        return False
+    if run.switched_at is not None:
+        raise Conflict(_("The new vectors are in use already; it is done in a moment. Re-index with the other model to go back."))
+    with transaction.atomic():
+        cancel_run(run)
+        audit(actor, "kb.reindex_cancelled", base, target_type="knowledge_base", title=base.name, done=run.progress_done)
+    return True
+
+
+def reindex_ended(run: Any) -> None:
+    """The row ended without having switched: nothing changed for the base."""
+
+
+def reindexes_stop(base_id: int, *, reason: str) -> None:
+    """End the live re-index of a base that is gone; a worker that holds it loses its hold."""
+    live = ReindexRun.objects.filter(kb_id=base_id, state__in=LIVE)
+    live.update(state=RunState.CANCELLED, reason=reason, finished_at=timezone.now(), claim_token=None, cancel_requested=True)

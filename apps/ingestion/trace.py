@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from apps.ingestion.models import Span
 from apps.knowledge.models import Document
+from apps.llm.failures import FAILURES
 
 #: Stage names of the contract, in order, with what each waits for.
 STAGES = ("docreader", "chunking", "embedding", "multimodal", "postprocess")
@@ -16,11 +17,14 @@ NEEDS = {"chunking": ("docreader",), "embedding": ("chunking",), "multimodal": (
 #: reason of a failed document -> the contract's span error code
 ERROR_CODES = {
     "timeout": "DOCREADER_TIMEOUT",
-    "embedding_unavailable": "EMBEDDING_PROVIDER_FAIL",
     "stalled": "TASK_STALLED",
     "cancelled": "USER_CANCELLED",
     "internal": "UNKNOWN",
 }
+
+
+def _error_code(reason: str) -> str:
+    return "EMBEDDING_PROVIDER_FAIL" if reason in FAILURES else ERROR_CODES.get(reason, "DOCREADER_PARSE_FAILED")
 
 
 def start(document: Document, attempt: int, name: str, *, kind: str = "stage", parent: str = "", **details: Any) -> None:
@@ -51,7 +55,7 @@ def finish(
     Span.objects.filter(document=document, attempt=attempt, name=name).update(
         status=status,
         output=details or None,
-        error_code=(ERROR_CODES.get(reason, "DOCREADER_PARSE_FAILED") if status == Span.Status.FAILED else ""),
+        error_code=_error_code(reason) if status == Span.Status.FAILED else "",
         error_message=error[:2000],
         finished_at=timezone.now(),
         updated_at=timezone.now(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import tempfile
 import threading
@@ -51,9 +52,10 @@ def document_original(*, actor: Actor, document: Document, action: str) -> Origi
         raise NotFound(_("This document has no original file."), code="no_original")
     try:
         source = storage.read(document.storage_path)
-        size_bytes = storage.size(document.storage_path)
     except FileNotFoundError:
         raise NotFound(_("The original file is missing from the file store. Upload it again."), code="no_original") from None
+    size_bytes = source.seek(0, os.SEEK_END)
+    source.seek(0)
     return Original(original_name(document), document.media_type, document.encoding, size_bytes, source)
 
 

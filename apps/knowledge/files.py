@@ -18,6 +18,7 @@ from django.db import transaction
 
 from apps.common import storage
 from apps.common.errors import NotFound
+from apps.common.stores import Entry
 from apps.knowledge.models import Document
 
 BLANK = b" \t\r\n\x0b\x0c\x00"
@@ -66,7 +67,7 @@ def new_key(space_id: int, kb_uid: uuid.UUID, document_uid: uuid.UUID, part: str
 def store_original(source: File[Any] | Path, *, space_id: int, kb_uid: uuid.UUID, document_uid: uuid.UUID) -> str:
     """Store a file as a new version of a document's original and return its key.
 
-    Call it before the transaction that names the key, and `delete_files([key])` when that fails: a crash in between leaves a key that no
+    Call it before the transaction that names the key, and `discard_files([key])` when that fails: a crash in between leaves a key that no
     row names, which `reconcile` finds, and never a row without its file.
     """
     key = new_key(space_id, kb_uid, document_uid)
@@ -96,11 +97,16 @@ def delete_files(paths: Iterable[str]) -> int:
     return count
 
 
+def discard_files(paths: Iterable[str]) -> None:
+    """Remove keys of a change that was not made; never raises because the store is away (`reconcile` removes them then)."""
+    storage.discard(paths)
+
+
 def delete_on_commit(paths: Iterable[str]) -> None:
     """Remove keys once the change that stopped naming them is committed."""
     gone = [path for path in paths if path]
     if gone:
-        transaction.on_commit(lambda: delete_files(gone), robust=True)
+        transaction.on_commit(lambda: discard_files(gone), robust=True)
 
 
 def document_keys(document: Document) -> Iterator[str]:
@@ -114,9 +120,9 @@ def document_keys(document: Document) -> Iterator[str]:
             yield from storage.keys(folder)
 
 
-def stored_keys() -> Iterator[str]:
-    """Every key in the store."""
-    return storage.keys()
+def stored_entries() -> Iterator[Entry]:
+    """Everything in the store, with size and time."""
+    return storage.entries()
 
 
 def expected_keys() -> Iterator[str]:

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.errors import Conflict
 from apps.common.jobs.registry import JobKind, job_kinds
 from apps.knowledge.models import CleanupRun, MoveRun
 from apps.knowledge.pipeline import end_move, work_cleanup, work_move
 from apps.knowledge.services.bases import CLEANUP
 from apps.knowledge.services.moves import MOVE
 
+CLEANUP_ATTEMPTS = 60  # four hours in which the file store may be away
+
 
 def _nothing(_run: Any) -> None:
     """A clean-up that ended early leaves tombstones, which `reconcile` finds."""
 
 
-job_kinds.add(CLEANUP, JobKind(CLEANUP, CleanupRun, "maintenance", work_cleanup, lambda: 1, _nothing))
+def _goes_on(_actor: Any, _run: Any) -> None:
+    raise Conflict(_("A deletion cannot be stopped: what it removes is gone for everybody already."), code="deletion")
+
+
+job_kinds.add(
+    CLEANUP,
+    JobKind(CLEANUP, CleanupRun, "maintenance", work_cleanup, lambda: 1, _nothing, max_attempts=CLEANUP_ATTEMPTS, cancel=_goes_on),
+)
 job_kinds.add(MOVE, JobKind(MOVE, MoveRun, "copy", work_move, lambda: 1, end_move))

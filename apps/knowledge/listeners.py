@@ -9,6 +9,7 @@ from apps.common.events import listen
 from apps.common.scope import space_scope
 from apps.knowledge.models import Document, KnowledgeBase
 from apps.knowledge.services import base_delete
+from apps.llm.events import ModelUseAsked
 from apps.spaces.events import BasesAsked, SpaceDeleted, StorageAsked
 
 
@@ -21,6 +22,12 @@ def name_bases(event: BasesAsked) -> None:
 def add_document_bytes(event: StorageAsked) -> None:
     live = Document.objects.filter(space_id=event.space_id, deleted_at__isnull=True)
     event.used_bytes += live.aggregate(total=Sum("file_size"))["total"] or 0
+
+
+@listen(ModelUseAsked)
+def name_users_of_model(event: ModelUseAsked) -> None:
+    rows = KnowledgeBase.objects.filter(space_id=event.space_id, deleted_at__isnull=True, embedding_model_id=event.model_id)
+    event.found.extend(rows.order_by("name").values_list("name", flat=True))
 
 
 @listen(SpaceDeleted)

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.models import Document, ParseStatus
-from apps.knowledge.rules.documents import is_pdf
+from apps.knowledge.rules.documents import is_pdf, opened_with_password
+from apps.llm.failures import FAILURES, failure_of
 
 #: What a button beside the words does: read it again; as another encoding; with a password; bring a better file; look at the settings.
 Step = Literal["", "reparse", "encoding", "upload", "settings", "password"]
@@ -153,6 +154,24 @@ REASONS: dict[str, Reason] = {
         "reparse",
         kept=_("The address is kept."),
     ),
+    "storage_unavailable": Reason(
+        _("File store away"),
+        _("The file store could not be used"),
+        _("The place where originals are kept did not answer, although it was tried several times."),
+        _("Tell the administrator; /healthz/ready and the log name the cause. Then parse the document again."),
+        "reparse",
+        "danger",
+        kept=_("Nothing that was stored is lost."),
+    ),
+    "original_missing": Reason(
+        _("File missing"),
+        _("The original is missing from the file store"),
+        _("The portal knows this document, but its file is not where it was put."),
+        _("Upload the file again, or ask the administrator to restore it from a backup."),
+        "upload",
+        "danger",
+        kept=_("Its entry, its tags and its settings are kept."),
+    ),
     "stalled": Reason(
         _("Stalled"),
         _("The work stopped without a word"),
@@ -179,6 +198,19 @@ REASONS: dict[str, Reason] = {
     ),
 }
 
+#: What is wrong with an embedding endpoint is said once, for documents and for the page of models.
+REASONS |= {
+    code: Reason(
+        failure.word,
+        failure.why,
+        _("The document is found by its words, but not by meaning until its vectors are made."),
+        failure.next,
+        "reparse",
+    )
+    for code, failure in FAILURES.items()
+    if code not in REASONS
+}
+
 #: A locked PDF is opened here; an encrypted Office file has to come in without its password.
 LOCKED_PDF = Reason(
     _("Locked"),
@@ -196,6 +228,21 @@ NO_WORKER = Reason(
     _("It starts by itself as soon as a worker runs. Ask the administrator to start one."),
     "",
 )
+
+
+def waiting_for_model(code: str) -> Reason:
+    """Why the vectors of a document are not there yet: its endpoint fails now and is tried again."""
+    failure = failure_of(code)
+    return Reason(
+        failure.word,
+        _("Waiting for the embedding model"),
+        failure.why,
+        _("It is tried again by itself. Until then the document is found by its words."),
+        "",
+        "",
+    )
+
+
 STALLED = Reason(
     _("Not moving"),
     _("Nothing has happened for 20 minutes"),
@@ -223,6 +270,13 @@ def reason_for(document: Document) -> Reason:
     if document.reason == "locked" and is_pdf(document):
         return LOCKED_PDF
     return reason_of(document.reason)
+
+
+def asks_password(document: Document) -> bool:
+    """Whether the next parse needs the password of the file: it is locked, or it was opened with one that was not kept."""
+    if document.parse_status == ParseStatus.FAILED:
+        return is_pdf(document) and document.reason in ("locked", "wrong_password")
+    return opened_with_password(document)
 
 
 def message_of(document: Document) -> str:

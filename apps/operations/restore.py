@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from django.conf import settings
 from django.core.exceptions import SuspiciousFileOperation
@@ -149,7 +149,7 @@ def _write_file(key: str, data: IO[bytes], said: dict[str, Any]) -> None:
                 if archive.sha256_of(stored) == said["sha256"]:
                     return
             storage.remove(key)
-        if (written := storage.write(key, File(_Once(data, said["size"])))) != key:
+        if (written := storage.write(key, File(cast("IO[bytes]", _Once(data, said["size"]))))) != key:
             raise Unavailable(f"the file store put {key} under another name: {written}")
     except SuspiciousFileOperation as error:
         raise InvalidInput(f"the archive names a file outside the store: {key}", field="path") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, documents, folders, home, tags, uploads
+from apps.portal.views import bases, bulk, documents, folders, home, tags, uploads, vectors
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -21,6 +21,9 @@ urlpatterns = [
     path(_BASE + "delete", home.BaseDeleteView.as_view(), name="base-delete"),
     path(_BASE + "settings", bases.BaseSettingsView.as_view(), name="base-settings"),
     path(_BASE + "settings/preview", bases.ChunkPreviewView.as_view(), name="base-chunk-preview"),
+    path(_BASE + "vectors", vectors.BaseVectorsView.as_view(), name="base-vectors"),
+    path(_BASE + "reindex", vectors.ReindexDialogView.as_view(), name="base-reindex"),
+    path(_BASE + "reindex/stop", vectors.ReindexStopView.as_view(), name="base-reindex-stop"),
     path(_BASE + "uploads/states", uploads.UploadStatesView.as_view(), name="upload-states"),
     path(_BASE + "import", uploads.UrlImportView.as_view(), name="document-import"),
     path(_BASE + "documents/new", uploads.DocumentNewView.as_view(), name="document-new"),

@@ -17,7 +17,7 @@ from apps.ingestion.selectors import live_runs, stall_verdicts
 from apps.knowledge import reasons
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus, Tag
 from apps.knowledge.reasons import Reason
-from apps.knowledge.rules.documents import is_pdf, opened_with_password
+from apps.llm.failures import FAILURES
 from apps.portal import links
 
 ICONS = {
@@ -41,7 +41,12 @@ LEFT_OUT = {
     "slide_damaged": gettext_lazy("Damaged and left out: slide %(numbers)s"),
 }
 LEFT_OUT_SHOWN = 12
-STAGES = {"parse": gettext_lazy("Reading"), "ocr": gettext_lazy("Reading pictures (OCR)"), "embed": gettext_lazy("Making vectors")}
+STAGES = {
+    "parse": gettext_lazy("Reading"),
+    "ocr": gettext_lazy("Reading pictures (OCR)"),
+    "embed": gettext_lazy("Making vectors"),
+    "embed_remote": gettext_lazy("Making vectors"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +111,7 @@ def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_fol
         word=word,
         note=note,
         reason=reason,
-        run=run if state in ("processing", "finalizing") else None,
+        run=run if state in ("processing", "finalizing") and reason is None else None,
         stage=str(STAGES.get(run["kind"], "")) if run and run["state"] == "running" else "",
         done_text=_done_text(run),
         elapsed_s=max(0.0, (timezone.now() - started).total_seconds()) if started else None,  # clocks of two machines differ
@@ -128,6 +133,8 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
     if status in IN_FLIGHT:
         if run and run["waits_for_worker"]:
             return ("stalled" if status != ParseStatus.FINALIZING else "finalizing"), *_words(status, reasons.NO_WORKER)
+        if run and run["reason"] in FAILURES:
+            return str(status), *_words(status, reasons.waiting_for_model(run["reason"]))
         if stall == "stalled":
             return "stalled", *_words(status, reasons.STALLED)
         if stall == "queued":
@@ -162,13 +169,6 @@ def left_out_text(document: Document) -> str:
             shown = ", ".join(numbers[:LEFT_OUT_SHOWN]) + (" …" if len(numbers) > LEFT_OUT_SHOWN else "")
             found.append(str(words) % {"numbers": shown})
     return " · ".join(found)
-
-
-def asks_password(document: Document) -> bool:
-    """Whether the next parse needs the password of the file: it is locked, or it was opened with one that was not kept."""
-    if document.parse_status == ParseStatus.FAILED:
-        return is_pdf(document) and document.reason in ("locked", "wrong_password")
-    return opened_with_password(document)
 
 
 def _words(status: str, reason: Reason) -> tuple[str, Reason, str]:

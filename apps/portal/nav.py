@@ -25,6 +25,7 @@ BASE_ROUTES = (
     "base-create",
     "base-documents",
     "base-settings",
+    "base-reindex",
     "base-delete",
     "base-tags",
     "base-test",
@@ -38,5 +39,6 @@ NAV: list[NavItem] = [
     NavItem(pgettext_lazy("navigation", "Knowledge"), "home", "base", "base.list", BASE_ROUTES),
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
+    NavItem(_("Models"), "models-page", "ai", "model.list", ("model-new", "model-edit", "model-delete")),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),
 ]

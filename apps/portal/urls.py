@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path, re_path
 
 from apps.portal import base_urls, reader_urls
-from apps.portal.views import health, invitations, keys, members, profile, spaces, styleguide
+from apps.portal.views import health, invitations, keys, members, models, profile, spaces, styleguide
 
 SPACE = "s/<int:space_id>"
 
@@ -28,6 +28,11 @@ urlpatterns = [
     path(f"{SPACE}/invitations/<int:invitation_id>/revoke", invitations.InvitationRevokeView.as_view(), name="invitation-revoke"),
     path(f"{SPACE}/keys", keys.KeysPageView.as_view(), name="keys-page"),
     path(f"{SPACE}/keys/<int:key_id>/revoke", keys.KeyRevokeView.as_view(), name="key-revoke"),
+    path(f"{SPACE}/models", models.ModelsPageView.as_view(), name="models-page"),
+    path(f"{SPACE}/models/new", models.ModelNewView.as_view(), name="model-new"),
+    path(f"{SPACE}/models/<uuid:model_id>", models.ModelEditView.as_view(), name="model-edit"),
+    path(f"{SPACE}/models/<uuid:model_id>/test", models.ModelTestView.as_view(), name="model-test"),
+    path(f"{SPACE}/models/<uuid:model_id>/delete", models.ModelDeleteView.as_view(), name="model-delete"),
     path("invitations", invitations.MyInvitationsPageView.as_view(), name="my-invitations-page"),
     re_path(
         r"^invitations/(?P<invitation_id>[0-9]{1,18})/(?P<answer>accept|decline)$",

@@ -10,10 +10,12 @@ from django.db import transaction
 
 from apps.common.events import listen
 from apps.common.scope import space_scope
-from apps.knowledge.events import BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.knowledge.events import BaseChanged, BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
 from apps.retrieval import services
 from apps.retrieval.engine import engine
+from apps.retrieval.journal import forget_texts
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
+from apps.spaces.events import SpaceDeleted
 
 log = logging.getLogger(__name__)
 
@@ -53,3 +55,16 @@ def _chunks_changed(event: ChunksChanged) -> None:
 def _document_stored(event: DocumentStored) -> None:
     """A document parsed anew leaves the index until its new passages are there."""
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, [event.document_id]))
+
+
+@listen(BaseChanged)
+def _base_changed(event: BaseChanged) -> None:
+    """An empty base that chose another model starts afresh: the first document's vectors will serve."""
+    if "embedding_model_id" in event.changed:
+        services.forget_serving_space(event.kb_id)
+
+
+@listen(SpaceDeleted)
+def _space_deleted(event: SpaceDeleted) -> None:
+    """What was asked in a space goes with it; that something was asked, and what it cost, stays."""
+    forget_texts([event.space_id])

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import numpy as np
 from django.utils.translation import gettext_lazy as _
 
 from apps.common import measures
 from apps.common.actor import Actor
-from apps.common.errors import DomainError, InvalidInput, NotFound, TransientError
+from apps.common.errors import InvalidInput, NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, Tag
-from apps.llm.services import embedder
 from apps.retrieval import explain
-from apps.retrieval.engine import engine
-from apps.retrieval.models import BaseIndex
-from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector, folder_key
-
-log = logging.getLogger(__name__)
+from apps.retrieval.legs import run_legs
+from apps.retrieval.plugins.protocol import Hit, LegHit, Query, folder_key
 
 MAX_QUERY_CHARS = 4000
 Mode = Literal["hybrid", "text", "vector"]
@@ -96,6 +90,7 @@ class Results:
     legs: dict[str, dict[str, Any]] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
     took_ms: float = 0.0
+    parts_ms: dict[str, float] = field(default_factory=dict)  # embed: the question's vector; engine: both legs and their fusion
     bases: int = 0
 
 
@@ -118,7 +113,7 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
     if request is None:
         results.took_ms = (time.perf_counter() - started) * 1000
         return results
-    hits = _run(request, bases, options, results)
+    hits, results.legs = run_legs(request, bases, options.vector, results.parts_ms)
     above = [hit for hit in hits if _above(hit, options)]
     kept, results.dropped = _pick(actor, above, options.limit, explain_dropped=explain_dropped)
     results.hits = [_passage(hit, chunk, text) for hit, chunk in kept]
@@ -133,7 +128,7 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
 
 def _outcome(results: Results) -> str:
     states = {leg["status"] for leg in results.legs.values()}
-    return "failed" if "failed" in states else "degraded" if "unavailable" in states else "ok"
+    return "failed" if "failed" in states else "degraded" if states & {"unavailable", "partial"} else "ok"
 
 
 def _bases(actor: Actor, scope: Scope) -> list[KnowledgeBase]:
@@ -206,54 +201,6 @@ def _weights(bases: list[KnowledgeBase]) -> tuple[float, float]:
     """What the only base says, else even weights: several bases are ranked together, so one formula holds for all."""
     configured = bases[0].retrieval_config.get("weights") if len(bases) == 1 else None
     return (float(configured[0]), float(configured[1])) if configured else (0.5, 0.5)
-
-
-def _run(request: Query, bases: list[KnowledgeBase], options: Options, results: Results) -> list[Hit]:
-    """Run the legs; several vector spaces among the bases cost one vector leg each, ranked into one list by cosine."""
-    if request.mode != "text":
-        request = _with_vector(request, bases, options, results)
-    try:
-        hits = engine().search(request)
-    except TransientError as error:
-        log.exception("search failed")
-        results.legs["text"] = {"status": "failed", "reason": type(error).__name__}
-        return []
-    if request.mode != "vector":
-        results.legs["text"] = {"status": "ok", "hits": sum(1 for h in hits if h.text_leg)}
-    if request.mode != "text":
-        results.legs["vector"] = {"status": "ok", "hits": sum(1 for h in hits if h.vector_leg), "space": request.vector_space}
-    return hits
-
-
-def _with_vector(request: Query, bases: list[KnowledgeBase], options: Options, results: Results) -> Query:
-    """The query with its embedding, or turned to words alone when there is none; `results.legs` says why."""
-    serving = set(BaseIndex.objects.filter(kb__in=bases).values_list("vector_space", flat=True)) - {""}
-    if options.vector is not None:
-        return _with_own_vector(request, options.vector, serving)
-    model = next((kb.embedding_model_id for kb in bases if kb.embedding_model_id), "")
-    try:
-        made = embedder(model)
-        if made is None:
-            raise InvalidInput(_("No embedding model is configured."))
-        with measures.search_leg("embedding"):
-            vector: Vector = made.query(request.text)
-    except (TransientError, DomainError) as error:
-        results.legs["vector"] = {"status": "unavailable", "reason": str(error)}
-        return replace(request, mode="text")
-    if serving and made.space not in serving:
-        results.legs["vector"] = {"status": "unavailable", "reason": f"vectors of {made.space} are still being made"}
-        return replace(request, mode="text")
-    return replace(request, vector=vector, vector_space=made.space)
-
-
-def _with_own_vector(request: Query, given: tuple[float, ...], serving: set[str]) -> Query:
-    """The query with the caller's embedding. Raises: InvalidInput when its length is not that of the base's vectors."""
-    vector = np.asarray(given, dtype=np.float32)
-    norm = float(np.linalg.norm(vector))
-    space = next((name for name in serving if name.rpartition(":")[2] == str(len(given))), "")
-    if not space or not np.isfinite(norm) or norm == 0:
-        raise InvalidInput(_("This embedding does not fit the vectors of the base."), field="query_embedding", known=sorted(serving))
-    return replace(request, vector=vector / norm, vector_space=space)
 
 
 def _pick(actor: Actor, hits: list[Hit], limit: int, *, explain_dropped: bool) -> tuple[list[tuple[Hit, Chunk]], list[Dropped]]:

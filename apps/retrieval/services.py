@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from django.db.models import F
+from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
@@ -20,7 +21,7 @@ from apps.knowledge.models import Chunk, Document
 from apps.knowledge.services import document_indexed
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
-from apps.retrieval.models import BaseIndex, PassageVector
+from apps.retrieval.models import BaseIndex, PassageVector, RetiredSpace
 from apps.retrieval.plugins.protocol import INDEX_FAILURES, IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
 
 log = logging.getLogger(__name__)
@@ -48,9 +49,35 @@ def meaning_hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The vectors that answer for a base and the model that made them; empty when it has words only. `moving`: a switch is under way."""
+
+    space: str = ""
+    model_id: str = ""
+    moving: bool = False
+
+
+def serving_of(kb_id: int) -> Serving:
+    """What answers for a base now."""
+    row = BaseIndex.objects.filter(kb_id=kb_id).first()
+    return Serving(row.vector_space, row.model_id, bool(row.previous_space)) if row is not None else Serving()
+
+
 def serving_space(kb_id: int) -> str:
     """The vector space that answers for a base; empty when it has words only."""
-    return BaseIndex.objects.filter(kb_id=kb_id).values_list("vector_space", flat=True).first() or ""
+    return serving_of(kb_id).space
+
+
+def missing_vectors(space_id: int, vector_space: str, hashes: Iterable[str]) -> set[str]:
+    """Those of the content hashes that have no vector yet in a vector space."""
+    wanted = set(hashes)
+    missing = set(wanted)
+    ordered = sorted(wanted)
+    for start in range(0, len(ordered), 500):
+        rows = PassageVector.objects.filter(space_id=space_id, vector_space=vector_space, content_hash__in=ordered[start : start + 500])
+        missing.difference_update(rows.values_list("content_hash", flat=True))
+    return missing
 
 
 def stored_vectors(space_id: int, vector_space: str, hashes: Iterable[str]) -> dict[str, Vector]:
@@ -133,9 +160,72 @@ def index_edited(space_id: int, document_id: int) -> None:
     document_indexed(actor=Actor.system(space_id, "index follows an edit"), document=document, rev=document.index_rev, failed=failed)
 
 
-def set_serving_space(kb_id: int, space_id: int, vector_space: str) -> None:
-    """From now on this vector space answers for the base."""
-    BaseIndex.objects.update_or_create(kb_id=kb_id, defaults={"space_id": space_id, "vector_space": vector_space})
+def set_serving_space(kb_id: int, space_id: int, vector_space: str, model_id: str) -> None:
+    """From now on this vector space answers for the base, alone."""
+    values = {"space_id": space_id, "vector_space": vector_space, "model_id": model_id, "previous_space": "", "previous_model_id": ""}
+    BaseIndex.objects.update_or_create(kb_id=kb_id, defaults=values)
+
+
+def switch_serving_space(kb_id: int, space_id: int, vector_space: str, model_id: str) -> None:
+    """The new vectors answer from the commit on, together with the old ones as long as the index holds some of those.
+
+    Call it in the transaction that raises the documents' revisions; `settle_serving_space` ends it once the index has followed.
+    """
+    row, _made = BaseIndex.objects.select_for_update(of=("self",)).get_or_create(kb_id=kb_id, defaults={"space_id": space_id})
+    if row.vector_space == vector_space:
+        return
+    if not row.previous_space:  # a switch that follows an unfinished one keeps asking the oldest, which the index may still hold
+        row.previous_space, row.previous_model_id = row.vector_space, row.model_id
+    row.vector_space, row.model_id = vector_space, model_id
+    row.save(update_fields=["vector_space", "model_id", "previous_space", "previous_model_id", "updated_at"])
+
+
+def settle_serving_space(kb_id: int, vector_space: str) -> None:
+    """The index holds nothing of the former vectors any more."""
+    BaseIndex.objects.filter(kb_id=kb_id, vector_space=vector_space).update(previous_space="", previous_model_id="")
+
+
+def unsettled_bases(space_id: int) -> list[int]:
+    """Bases of the space whose index may still hold vectors of before a switch."""
+    return list(BaseIndex.objects.filter(space_id=space_id).exclude(previous_space="").values_list("kb_id", flat=True))
+
+
+def forget_serving_space(kb_id: int) -> None:
+    """Nothing answers for the base any more; runs only while it has no documents."""
+    BaseIndex.objects.filter(kb_id=kb_id).delete()
+
+
+def spaces_in_use(space_id: int) -> set[str]:
+    """Vector spaces some base of the space is served by."""
+    rows = BaseIndex.objects.filter(space_id=space_id, kb__deleted_at__isnull=True).values_list("vector_space", "previous_space")
+    return {name for pair in rows for name in pair if name}
+
+
+def vectors_forget(space_id: int, *, used: set[str], before: Any, limit: int = 2000) -> dict[str, int]:
+    """Delete vectors of the space that no vector space in `used` names and that were last wanted before `before`; {vector space: how many}.
+
+    At most `limit` a vector space and call, so that no transaction is long.
+    """
+    gone: dict[str, int] = {}
+    rows = PassageVector.objects.filter(space_id=space_id).exclude(vector_space__in=used)
+    for name in rows.order_by().values_list("vector_space", flat=True).distinct():
+        of_space = rows.filter(vector_space=name)
+        if of_space.filter(created_at__gte=before).exists() or _served_lately(space_id, name, before):
+            continue
+        pks = list(of_space.order_by("pk").values_list("pk", flat=True)[:limit])
+        gone[name] = PassageVector.objects.filter(pk__in=pks).delete()[0]
+    return gone
+
+
+def _served_lately(space_id: int, vector_space: str, before: Any) -> bool:
+    """Whether a base gave these vectors up after `before`: changing back is quick as long as they are kept."""
+    return RetiredSpace.objects.filter(space_id=space_id, vector_space=vector_space, retired_at__gte=before).exists()
+
+
+def retire_space(space_id: int, vector_space: str) -> None:
+    """Remember when a base stopped using a vector space."""
+    if vector_space:
+        RetiredSpace.objects.update_or_create(space_id=space_id, vector_space=vector_space, defaults={"retired_at": timezone.now()})
 
 
 def touch(document_ids: Sequence[int]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from django.utils import translation
+from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from apps.accounts.events import UserRegistered
+from apps.accounts.events import UserDeactivated, UserRegistered
 from apps.common.events import listen
-from apps.spaces.models import Membership, Space
+from apps.common.scope import unscoped
+from apps.spaces.models import ApiKey, Membership, Space
 
 
 @listen(UserRegistered)
@@ -17,3 +18,10 @@ def make_personal_space(event: UserRegistered) -> None:
         name = _("%(name)s's Workspace") % {"name": event.username}
     space = Space.objects.create(name=name, kind=Space.Kind.PERSONAL, owner_id=event.user_id)
     Membership.objects.create(space=space, user_id=event.user_id, role=Membership.Role.ADMIN)
+
+
+@listen(UserDeactivated)
+def end_keys(event: UserDeactivated) -> None:
+    """SECURITY: whoever made a key may have kept a copy of it."""
+    with unscoped("keys of a closed account, in whatever space"):
+        ApiKey.objects.filter(created_by_id=event.user_id, revoked_at__isnull=True).update(revoked_at=timezone.now())

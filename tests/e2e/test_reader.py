@@ -15,6 +15,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.wsgi import get_wsgi_application
 
 from apps.retrieval.engine import forget_engine
+from tests.support.filestore import use_fresh_store
 from tests.support.library import Library, pdf_of
 
 playwright_api = pytest.importorskip("playwright.sync_api")
@@ -44,7 +45,7 @@ def library(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[L
     for name in ("index", "run"):
         (tmp_path / name).mkdir()
     settings.DATA_DIR = tmp_path
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": {"location": tmp_path / "files"}}}
+    use_fresh_store(settings, tmp_path)
     forget_engine()
     yield Library.make()
     forget_engine()

@@ -22,6 +22,7 @@ from apps.retrieval.engine import engine, forget_engine
 from apps.retrieval.models import PassageVector
 from apps.retrieval.search import Options, Results, Scope, search
 from apps.retrieval.services import rebuild_index
+from tests.support.filestore import use_fresh_store
 from tests.support.kit import Kit, make_kit, work_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -45,7 +46,7 @@ def _own_index(settings: Any, tmp_path: Any) -> Iterator[None]:
     (tmp_path / "index").mkdir()
     (tmp_path / "run").mkdir()
     settings.DATA_DIR = tmp_path
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": {"location": tmp_path / "files"}}}
+    use_fresh_store(settings, tmp_path)
     forget_engine()
     yield
     forget_engine()

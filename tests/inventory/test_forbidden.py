@@ -31,22 +31,35 @@ DISPATCH = {"apps/common/jobs/service.py": "the one dispatcher"}
 SIGNALS: dict[str, str] = {}
 PERMISSION_CLASSES: dict[str, str] = {}
 CSRF_EXEMPT: dict[str, str] = {}
-HTTP_CLIENTS = {"apps/common/supervisor.py": "asks its own web process on this machine whether it answers"}
+HTTP_CLIENTS = {
+    "apps/common/supervisor.py": "asks its own web process on this machine whether it answers",
+    "apps/common/stores/objects.py": "speaks S3 through boto3 to the one server the operator configured; catches what that library raises",
+    "kbportal/healthcheck.py": "asks the web process of its own container whether it answers, without loading Django",
+}
 SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown into sanitised HTML"}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
+    "apps/ingestion/passwords.py": "a schedule drops sealed file passwords of every space that outlived their run",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",
+    "apps/llm/management/commands/rotate_secrets.py": "encrypts the keys of every space anew",
     "apps/operations/metrics.py": "counts the rows of every space and tells numbers only",
+    "apps/moderation/admin/searches.py": "an export is streamed after the page's own filter was put back",
+    "apps/moderation/services/storage.py": "measures the files of every space",
+    "apps/moderation/site.py": "the moderator admin: lifted for a page once the site has asked for a moderator",
+    "apps/retrieval/journal.py": "rows of the log carry their space; they are stored and trimmed for all spaces together",
     "apps/retrieval/services.py": "makes the index of every space again",
+    "apps/spaces/listeners.py": "the keys of a closed account end in every space",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }
 RAW_SQL = {
+    "apps/ingestion/startup.py": "an advisory lock lets one of several starting processes renew the index",
     "apps/common/moving.py": "empties whole tables of the database it copies to",
     "apps/common/rows.py": "writes whole tables and sets sequences",
     "apps/operations/backup.py": "asks how large the database is",
     "apps/operations/fresh.py": "fills a database beside the one in use and puts it in its place",
     "apps/operations/snapshot.py": "reads in a transaction that may not write",
+    "apps/moderation/selectors/disk.py": "asks PostgreSQL how big the database is",
     "apps/portal/views/health.py": "the readiness check asks the database for nothing but an answer",
 }
 SAVE_OVERRIDES: dict[str, str] = {}

@@ -23,12 +23,14 @@ ACROSS = {
     "apps/ingestion/inspection.py -> apps.knowledge.intake": "intake's plug-in point: knowledge asks, ingestion registers who answers",
     "apps/ingestion/selectors.py -> apps.knowledge.intake": "answers intake's plug-in point with its own type",
     "apps/ingestion/reconcile.py -> apps.knowledge": "compares the file store's keys with the rows",
+    "apps/moderation/services/storage.py -> apps.ingestion.reconcile": "counts what reconcile would repair, and repairs nothing",
     "apps/ingestion/startup.py -> apps.retrieval.engine": "asks whether the index was written by this version",
     "apps/ingestion/startup.py -> apps.retrieval.selftest": "proves before the start that search works on this machine",
 }
 # module of fixed words -> whose they are; anybody above may show them
 WORDS = {
     "apps.knowledge.reasons": "why a document is not where it should be, and what to do next",
+    "apps.llm.failures": "what can be wrong with an endpoint, and what its owner does about it",
     "apps.spaces.capabilities": "what an API key may be given",
 }
 # module -> why it knows HTTP although it is no door

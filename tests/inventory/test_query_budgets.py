@@ -19,6 +19,7 @@ from django.utils import timezone
 from apps.common.scope import space_scope
 from apps.ingestion.models import IngestionRun
 from apps.knowledge.models import BaseVisit, Chunk, Document, DocumentTag, KnowledgeBase, Tag
+from apps.llm.models import Model
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
@@ -44,6 +45,10 @@ def more_invitations(world: World, number: int) -> None:
     actor = world.actor("admin")
     invitation_create(actor=actor, space=world.home, email=f"i{number}@example.com", role="member", base_url=BASE_URL)
     invite_link_create(actor=actor, space=world.home, role="member", base_url=BASE_URL)
+
+
+def more_models(world: World, number: int) -> None:
+    Model.objects.create(space=world.home, name=f"m{number}", base_url="http://127.0.0.1:9/v1")
 
 
 def more_bases(world: World, number: int) -> None:
@@ -81,6 +86,7 @@ LISTS: dict[str, Make] = {
     "GET members-page": more_members,
     "GET invitations-page": more_invitations,
     "GET keys-page": more_keys,
+    "GET models-page": more_models,
 }
 
 

@@ -13,10 +13,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from apps.accounts.models import User
+from apps.common import storage
 from apps.common.actor import Actor, Role
 from apps.common.scope import space_scope, unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus, passage_hash
 from apps.spaces.models import ApiKey, Membership, Space
+from tests.support.filestore import use_fresh_store
 
 
 class Person:
@@ -136,10 +138,8 @@ class World:
 @pytest.fixture
 def store(settings: Any, tmp_path: Path) -> Path:
     """An empty file store of the test's own."""
-    location = tmp_path / "files"
-    options = {**settings.STORAGES["default"]["OPTIONS"], "location": location}
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": options}}
-    return location
+    use_fresh_store(settings, tmp_path)
+    return tmp_path / "files"
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def heard() -> Iterator[Callable[[type], list[Any]]]:
 @pytest.fixture
 def stored(store: Path) -> Callable[[], list[str]]:
     """`stored()` lists what lies in the file store."""
-    return lambda: sorted(str(path.relative_to(store)) for path in store.rglob("*") if path.is_file()) if store.exists() else []
+    return lambda: sorted(storage.keys())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from apps.retrieval.engine import forget_engine
+from tests.support.filestore import use_fresh_store
 from tests.support.library import Library
 
 
@@ -17,7 +18,7 @@ def library(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[L
     for name in ("index", "run"):
         (tmp_path / name).mkdir()
     settings.DATA_DIR = tmp_path
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": {"location": tmp_path / "files"}}}
+    use_fresh_store(settings, tmp_path)
     forget_engine()
     yield Library.make()
     forget_engine()

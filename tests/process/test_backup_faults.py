@@ -54,7 +54,7 @@ def source(tmp_path_factory: pytest.TempPathFactory, django_db_blocker: Any) -> 
         connections[ALIAS].close()
         del connections[ALIAS], connections.settings[ALIAS]
     with closing(sqlite3.connect(stack.data_dir / "kbportal.sqlite3")) as connection, connection:
-        connection.execute("UPDATE knowledge_document SET deleted_at = NULL, parse_status = 'completed'")
+        connection.execute("UPDATE knowledge_document SET deleted_at = NULL, parse_status = 'completed', chunk_count = 0")
         connection.execute("UPDATE knowledge_knowledgebase SET deleted_at = NULL")
         names = connection.execute("SELECT storage_path, parsed_path FROM knowledge_document ORDER BY id").fetchall()
     for number, name in enumerate(name for row in names for name in row):
@@ -124,7 +124,7 @@ def begin(stack: LiveStack, processes: list[subprocess.Popen[bytes]], *argv: str
 def test_a_killed_backup_leaves_no_archive_and_the_next_one_is_whole(source: LiveStack, tmp_path: Path, processes: list[Any]) -> None:
     path, part = tmp_path / "backup.tar", tmp_path / ".backup.tar.part"
     killed = begin(source, processes, "backup", "--to", str(path))
-    until(lambda: part.exists() and part.stat().st_size > 1 << 20, "the backup to be under way", every_s=0.002)
+    until(lambda: part.exists() and part.stat().st_size > 1 << 20, "the backup to be under way", timeout_s=120, every_s=0.002)
     killed.send_signal(signal.SIGKILL)
     killed.wait(10)
     assert killed.returncode == -signal.SIGKILL
@@ -180,7 +180,7 @@ def test_a_killed_restore_leaves_what_was_there_and_the_next_one_replaces_it(
     before = contents(target.data_dir)
     fresh = target.data_dir / "kbportal.sqlite3.restoring"
     killed = begin(target, processes, "restore", str(archive), "--force")
-    until(fresh.exists, "the restore to be under way", every_s=0.002)
+    until(fresh.exists, "the restore to be under way", timeout_s=120, every_s=0.002)
     killed.send_signal(signal.SIGKILL)
     killed.wait(10)
     after = {name: found for name, found in contents(target.data_dir).items() if "restoring" not in name}

@@ -15,6 +15,7 @@ from apps.retrieval.engine import engine, forget_engine
 from apps.retrieval.search import Options, Scope, search
 from apps.retrieval.services import index_documents
 from apps.retrieval.whynot import REASONS, WhyNot, missing_words, why_not
+from tests.support.filestore import use_fresh_store
 from tests.support.kit import Kit, make_kit, work_all
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,7 +27,7 @@ def kit(settings: Any, tmp_path: Path) -> Iterator[Kit]:
     for name in ("index", "run"):
         (tmp_path / name).mkdir()
     settings.DATA_DIR = tmp_path
-    settings.STORAGES = {**settings.STORAGES, "default": {**settings.STORAGES["default"], "OPTIONS": {"location": tmp_path / "files"}}}
+    use_fresh_store(settings, tmp_path)
     forget_engine()
     yield make_kit()
     forget_engine()

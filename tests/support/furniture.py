@@ -12,12 +12,14 @@ from apps.knowledge.models import Chunk, Document
 from apps.knowledge.models.chunk import passage_hash
 from apps.knowledge.services import Arrival, base_create, document_upload
 from apps.knowledge.services.tags import tag_create
+from apps.llm.models import Model
 
 TEXT = "The pump is replaced every five years."
 
 #: ids that exist nowhere
 UNKNOWN: dict[str, Any] = {
-    name: uuid.UUID(int=number) for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id"), 7)
+    name: uuid.UUID(int=number)
+    for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id"), 7)
 }
 
 
@@ -39,7 +41,10 @@ def furnish(actor: Actor) -> dict[str, Any]:
         start_at=0,
         end_at=len(TEXT),
     )
+    # Nobody listens there, and the address is refused before anybody is asked.
+    model = Model.objects.create(space_id=document.space_id, name="letters", base_url="http://127.0.0.1:9/v1")
     return {
+        "model_id": model.uid,
         "kb_id": base.uid,
         "other_kb_id": other.uid,
         "tag_id": tag.uid,

@@ -17,6 +17,7 @@ Make = Callable[[World], dict[str, Any]]
 #: name of a route -> parameters that `world.ids` has under another name, or none at all
 KWARGS: dict[str, Make] = {
     "my-invitation-answer": lambda world: {"answer": "accept"},
+    "api:model-credential": lambda world: {"field": "api_key"},
 }
 
 BODIES: dict[str, Make] = {
@@ -47,6 +48,11 @@ BODIES: dict[str, Make] = {
     "POST space-delete": lambda world: {"typed_name": world.home.name},
     "POST member-role": lambda world: {"role": "admin"},
     "POST invitations-page": lambda world: {"by": "link", "role": "member"},
+    "POST api:models": lambda world: {"name": "m", "type": "Embedding", "parameters": {"base_url": "http://93.184.216.34/v1"}},
+    "PUT api:model": lambda world: {"description": "What it is for"},
+    "PUT api:model-credentials": lambda world: {"api_key": "sk-12345678"},
+    "POST api:model-debug": lambda world: {"input": "pump"},
+    "POST api:embedding-test": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
     "POST keys-page": lambda world: {"name": "bot", "access": "full"},
     "POST profile": lambda world: {"username": "Somebody"},
     "POST appearance": lambda world: {"language": "en", "theme": "dark"},

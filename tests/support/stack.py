@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import psycopg
 
+from tests.support.filestore import KEYS, fresh_prefix, with_prefix
 from tests.support.redis import free_port
 from tests.support.tether import end_with_parent
 from tests.support.waiting import pid_alive, until
@@ -26,14 +27,17 @@ _taken = itertools.count(1)
 
 
 def _own_servers(broker_url: str) -> dict[str, str]:
-    """In the server shape (`scripts/with_servers.py`): a database and a broker of the stack's own on the servers of the test run."""
+    """In the server shape (`scripts/with_servers.py`): a database, a broker and a file store of the stack's own on the run's servers."""
+    servers = {}
+    if files := os.environ.get("KB_STORAGE_URL"):
+        servers = {name: os.environ[name] for name in KEYS} | {"KB_STORAGE_URL": with_prefix(files, fresh_prefix())}
     database = os.environ.get("KB_DATABASE_URL", "")
     if not database:
-        return {}
+        return servers
     name = f"stack_{os.getpid()}_{next(_taken)}"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    servers = {"KB_DATABASE_URL": urlsplit(database)._replace(path=f"/{name}").geturl()}
+    servers["KB_DATABASE_URL"] = urlsplit(database)._replace(path=f"/{name}").geturl()
     if not broker_url and os.environ.get("KB_BROKER_URL"):
         servers["KB_BROKER_URL"] = urlsplit(os.environ["KB_BROKER_URL"])._replace(path=f"/{next(_taken)}").geturl()
     return servers
@@ -78,8 +82,10 @@ class LiveStack:
     @property
     def pids(self) -> dict[str, int]:
         """Process ids by name as the portal itself reports them; empty when it is down."""
+        run = self.data_dir / "run"
+        own = list(run.glob(f"pids-*-{self._process.pid}.json")) if self._process is not None else []
         try:
-            found = json.loads((self.data_dir / "run" / "pids.json").read_text(encoding="ascii"))
+            found = json.loads((own[0] if own else run / "pids.json").read_text(encoding="ascii"))
         except FileNotFoundError:
             return {}
         return {str(name): int(pid) for name, pid in found.items()}

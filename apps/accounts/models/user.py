@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.db import models
 from django.db.models.functions import Lower
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
@@ -44,6 +45,7 @@ class User(AbstractBaseUser, PermissionsMixin):
     language = models.CharField(max_length=10, blank=True)
     theme = models.CharField(max_length=8, choices=Theme, default=Theme.SYSTEM)
     last_space_id = models.BigIntegerField(null=True)
+    session_epoch = models.PositiveIntegerField(default=0)  # raised to end every browser session
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -58,6 +60,17 @@ class User(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """Django compares it with what a session was opened with; a new epoch is, to sessions, what a new password is."""
+        own = self.password if not self.session_epoch else f"{self.password}:{self.session_epoch}"
+        return salted_hmac(
+            "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash", own, secret=secret, algorithm="sha256"
+        ).hexdigest()
+
+    def get_full_name(self) -> str:
+        """The name others see; Django's admin asks for it."""
+        return self.username
 
     @property
     def initials(self) -> str:

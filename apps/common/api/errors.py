@@ -35,6 +35,7 @@ TABLE: dict[type[errors.DomainError], tuple[int, int]] = {
     errors.QuotaExceeded: (400, 1000),
     errors.RateLimited: (429, 1006),
     errors.Unavailable: (503, 1008),
+    errors.StoreUnavailable: (503, 1008),
 }
 
 #: code -> (status, text): refusals of the door, answered bare (contract platform 1.3)

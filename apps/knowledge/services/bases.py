@@ -113,9 +113,10 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
             check_embedding_model(model, field="embeddingModelId")
             if has_documents(actor=actor, base=base):
                 raise InvalidInput(
-                    _("The embedding model cannot change while the base has documents. Make a new base with it and move them."),
+                    _("The base has documents, so its model changes by a re-index: new vectors are made while the old ones serve."),
                     code="embedding_locked",
                     field="embeddingModelId",
+                    reindex=f"/api/v1/knowledge-bases/{base.uid}/reindex",
                 )
             base.embedding_model_id = model
         if (splitting := values.get("documentSplitting")) is not None:

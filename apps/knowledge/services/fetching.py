@@ -62,7 +62,7 @@ def document_fetch_source(*, actor: Actor, document: Document, on_chunk: Callabl
                 raise Conflict(_("The document was deleted or replaced in the meantime."), code="gone")
             files.delete_on_commit([old])
     except BaseException:
-        files.delete_files([key])
+        files.discard_files([key])
         raise
     for name, value in values.items():
         setattr(document, name, value)

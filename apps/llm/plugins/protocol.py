@@ -30,6 +30,14 @@ class Embedder(Protocol):
     def space(self) -> str:
         """`<model>:<dimension>`: vectors of different spaces are never compared."""
 
+    @property
+    def at_once(self) -> int:
+        """How many texts to hand to one call of `passages`."""
+
+    @property
+    def concurrency(self) -> int:
+        """How many calls of `passages` may run at the same time."""
+
     def passages(self, texts: Sequence[str]) -> Matrix: ...
 
     def query(self, text: str) -> NDArray[np.float32]: ...

@@ -19,7 +19,8 @@ from apps.portal.document_rows import ICONS, type_of
 from apps.portal.finding.test_page import passage_href
 from apps.portal.reader.passages import pieces_of, tidy
 from apps.portal.reader.places import place_text
-from apps.retrieval.selectors import Options, Passage, Scope, highlights, search, snippet
+from apps.retrieval.models import RetrievalLog
+from apps.retrieval.selectors import Options, Passage, Scope, highlights, search_asked, snippet
 
 PALETTE_DOCUMENTS = 5
 PALETTE_PASSAGES = 8
@@ -87,7 +88,7 @@ def palette_context(actor: Actor, q: str) -> dict[str, Any]:
     try:
         documents, count = document_search(actor=actor, keyword=q, limit=PALETTE_DOCUMENTS)
         options = Options(limit=PALETTE_PASSAGES, mode="text")
-        hits = search(actor=actor, query=q, scope=Scope(), options=options).hits
+        hits = search_asked(actor=actor, door=RetrievalLog.Door.PALETTE, query=q, scope=Scope(), options=options).hits
     except DomainError as error:
         return {"groups": [], "query": q, "error": str(error), "retry_href": f"{search_address(actor.space_id)}?{urlencode({'q': q})}"}
     groups = []
@@ -174,7 +175,8 @@ def _results(actor: Actor, asked: SpaceQuery, bases: Sequence[KnowledgeBase], ad
     took = 0.0
     if asked.kind != "documents" and bases:
         options = Options(limit=DEPTH, candidates=DEPTH)
-        answer = search(actor=actor, query=asked.q, scope=Scope(kb_uids=tuple(base.uid for base in bases)), options=options)
+        scope = Scope(kb_uids=tuple(base.uid for base in bases))
+        answer = search_asked(actor=actor, door=RetrievalLog.Door.PAGE, query=asked.q, scope=scope, options=options)
         legs, took = answer.legs, answer.took_ms
         # A vector is always near something: what shares no word with the question stands apart and never hides that nothing was found.
         hits = [hit for hit in answer.hits if hit.exact or hit.text_leg]

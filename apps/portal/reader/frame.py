@@ -12,7 +12,7 @@ from apps.common.policy import allowed
 from apps.knowledge import reasons
 from apps.knowledge.models import Document, ParseStatus
 from apps.portal import links
-from apps.portal.document_rows import TEXT_TYPES, Row, asks_password, left_out_text, rows_of, type_of
+from apps.portal.document_rows import TEXT_TYPES, Row, left_out_text, rows_of, type_of
 
 
 def reader_frame(actor: Actor, document: Document, tab: str) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def reader_frame(actor: Actor, document: Document, tab: str) -> dict[str, Any]:
         "has_original": bool(document.storage_path) or document.type == Document.Type.MANUAL,
         "download_href": links.download_url(actor, document),
         "is_text": type_of(document) in TEXT_TYPES,
-        "asks_password": asks_password(document),
+        "asks_password": reasons.asks_password(document),
         "left_out": left_out_text(document),
         "live_href": _live(document, row),
     }

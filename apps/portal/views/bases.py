@@ -22,6 +22,7 @@ from apps.knowledge.selectors import base_get
 from apps.knowledge.services import base_update
 from apps.portal import samples
 from apps.portal.base_frame import base_frame
+from apps.portal.vectors import vectors_context
 from apps.portal.views.forms import put_error
 from apps.portal.web import PageView
 
@@ -167,6 +168,7 @@ class BaseSettingsView(PageView):
             "may_delete": allowed(self.actor, "base.delete", base),
             "sample": sample,
             "space_id": base.space_id,
+            **vectors_context(self.actor, base),
             **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample),
         }
         return self.page("portal/base_settings.html", context, status=status)

@@ -19,13 +19,14 @@ from django.views.decorators.debug import sensitive_post_parameters
 from apps.common.errors import DomainError
 from apps.common.policy import allowed
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus
+from apps.knowledge.reasons import asks_password
 from apps.knowledge.selectors import base_get, document_get, documents_batch, folder_tree
 from apps.knowledge.services import base_visit, document_cancel, document_reparse, document_update, documents_delete
 from apps.portal import links
 from apps.portal.base_frame import base_frame
 from apps.portal.document_list import list_context, live_url
 from apps.portal.document_query import ListQuery
-from apps.portal.document_rows import TEXT_TYPES, asks_password, rows_of, type_of
+from apps.portal.document_rows import TEXT_TYPES, rows_of, type_of
 from apps.portal.uploading import upload_target
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go

@@ -63,14 +63,14 @@ def _schedule() -> str:
     return "" if SCHEDULE in served_queues() else "the schedule is not running"
 
 
-def _files() -> str:
-    storage.probe()
-    return ""
-
-
 def _disk() -> str:
     free = shutil.disk_usage(settings.DATA_DIR).free
     return f"only {free // 1024**3} GiB free" if free < settings.DISK_REFUSE_BYTES else ""
+
+
+def _files() -> str:
+    storage.probe()
+    return ""
 
 
 def _search_words() -> str:

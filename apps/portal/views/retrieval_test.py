@@ -16,7 +16,8 @@ from apps.knowledge.selectors import base_get, document_get, document_list, fold
 from apps.knowledge.selectors.documents import DocumentFilters
 from apps.portal.base_frame import base_frame
 from apps.portal.finding.test_page import TestQuery, answer_context, legs_of, whynot_context
-from apps.retrieval.selectors import Results, search
+from apps.retrieval.models import RetrievalLog
+from apps.retrieval.selectors import Results, search_asked
 
 TARGETS = 20
 
@@ -43,8 +44,13 @@ class RetrievalTestView(PageView):
 
     def _answer(self, base: KnowledgeBase, asked: TestQuery) -> dict[str, Any]:
         try:
-            results: Results = search(
-                actor=self.actor, query=asked.q, scope=asked.scope(base), options=asked.options(), explain_dropped=True
+            results: Results = search_asked(
+                actor=self.actor,
+                door=RetrievalLog.Door.TEST,
+                query=asked.q,
+                scope=asked.scope(base),
+                options=asked.options(),
+                explain_dropped=True,
             )
         except DomainError as error:
             return {"test_error": error}

@@ -12,8 +12,10 @@ from apps.common.api.views import ApiView, Op
 from apps.common.errors import InvalidInput
 from apps.knowledge.selectors import as_uuid
 from apps.retrieval.api.serializers import HybridSearchIn, KnowledgeSearchIn, ResultOut
+from apps.retrieval.asking import search_asked
 from apps.retrieval.context import context_of
-from apps.retrieval.search import Mode, Options, Scope, search
+from apps.retrieval.models import RetrievalLog
+from apps.retrieval.search import Mode, Options, Scope
 
 NO_SCOPE = "At least one knowledge_base_id, knowledge_base_ids, knowledge_ids, or scoped tag must be provided"
 EXAMPLE = {"query_text": "ERR-4021", "match_count": 5}
@@ -41,7 +43,8 @@ class HybridSearchView(ApiView):
         method: Op(
             "search.run",
             summary="Search one knowledge base by words and meaning",
-            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`.",
+            description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`. "
+            "`legs` says what words and vectors did; a leg that could not run says why, and the other answers alone.",
             body=HybridSearchIn,
             reply=ResultOut,
             shape="list",
@@ -78,10 +81,11 @@ class HybridSearchView(ApiView):
             candidates=min(500, max(50, 5 * wanted) * len(scope.kb_uids or ())),
             vector=tuple(body["query_embedding"]) if body.get("query_embedding") else None,
         )
-        results = search(actor=self.actor, query=body["query_text"], scope=scope, options=options)
+        door = RetrievalLog.Door.REST_BASE
+        results = search_asked(actor=self.actor, door=door, query=body["query_text"], scope=scope, options=options)
         hits = results.hits if mode is not None else []
         around = [] if body["skip_context_enrichment"] else context_of(actor=self.actor, hits=hits)
-        return self.render([*hits, *around] or None)
+        return self.render([*hits, *around] or None, legs=results.legs)
 
 
 class KnowledgeSearchView(ApiView):
@@ -115,5 +119,6 @@ class KnowledgeSearchView(ApiView):
             document_uids=uids(documents) if documents else None,
             tag_uids=uids(tags) if tags else None,
         )
-        results = search(actor=self.actor, query=body["query"], scope=scope, options=Options(limit=10))
-        return self.render(results.hits)
+        door = RetrievalLog.Door.REST_SPACE
+        results = search_asked(actor=self.actor, door=door, query=body["query"], scope=scope, options=Options(limit=10))
+        return self.render(results.hits, legs=results.legs)

@@ -110,9 +110,9 @@ def words_of(tokens: Sequence[str], *ties: str) -> Words:
         if size > MAX_VECTOR_BYTES:
             break
         pieces.append(piece)
-    used, owner = np.unique(np.array(slots, dtype=np.int64) % SLOTS, return_inverse=True)
+    used, which = np.unique(np.array(slots, dtype=np.int64) % SLOTS, return_inverse=True)
     tsv = struct.pack(">I", len(pieces)) + b"".join(pieces)
-    return Words(len(tokens), tsv, used, np.bincount(owner, np.array(counts, dtype=np.float64), len(used)).astype(np.float64))
+    return Words(len(tokens), tsv, used, np.bincount(which, weights=counts, minlength=len(used)).astype(np.float64))
 
 
 def _slot(word: str) -> int:

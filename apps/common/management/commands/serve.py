@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from argparse import ArgumentParser
 from contextlib import ExitStack
@@ -54,12 +55,13 @@ def serve(chosen: list[str], host: str, port: int, *, migrate: bool) -> None:
         lock = stack.enter_context(DataDirLock(run_dir, _locked(chosen), address=url))
         _bring_up_to_date(migrate=migrate)
         for hook in before_start:
-            hook()
+            hook(chosen)
         plan = Plan(
             parts={name: _command(name, descriptor) for name in chosen},
             run_dir=str(run_dir),
             log_format=env.LOG_FORMAT,
             log_level=env.LOG_LEVEL,
+            pids_file=_pids_file(chosen),
             locks=lock.descriptors,
             listener=descriptor,
             url=url,
@@ -83,6 +85,11 @@ def _locked(chosen: list[str]) -> list[str]:
     if connections["default"].vendor == "sqlite":
         return chosen
     return [name for name in chosen if name == "schedule"]
+
+
+def _pids_file(chosen: list[str]) -> str:
+    """`pids.json` for a whole portal; parts of a deployment may share a data folder, so each has a file of its own."""
+    return "pids.json" if list(PARTS) == chosen else f"pids-{socket.gethostname()}-{os.getpid()}.json"
 
 
 def _bring_up_to_date(*, migrate: bool) -> None:

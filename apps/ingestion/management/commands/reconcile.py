@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.common.errors import StoreUnavailable
 from apps.ingestion.reconcile import YOUNG_S, reconcile
 
 
@@ -17,7 +18,10 @@ class Command(BaseCommand):
         parser.add_argument("--young", type=float, default=YOUNG_S, help="leave files alone that changed in the last N seconds")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        found = reconcile(repair=not options["check"], young_s=options["young"])
+        try:
+            found = reconcile(repair=not options["check"], young_s=options["young"])
+        except StoreUnavailable as error:
+            raise CommandError(f"{error} Nothing was removed or called missing.") from error
         for space_id, drift in found.index.items():
             counts = f"{len(drift.missing)} not in the index, {len(drift.stale)} in an old state, {len(drift.orphaned)} too many"
             self.stdout.write(f"space {space_id}: {counts}")
@@ -27,6 +31,8 @@ class Command(BaseCommand):
             self.stdout.write(f"row without its file: {key}")
         for document_id in found.idle_documents:
             self.stdout.write(f"document {document_id} was in flight with nobody working on it")
+        for document_id in found.unfinished_deletions:
+            self.stdout.write(f"document {document_id} is deleted, and nobody finishes it")
         word = "disagree" if options["check"] else "repaired"
         self.stdout.write(f"{found.total} {word}" if found.total else "database, index and files agree")
         if options["check"] and found.total:

