@@ -108,7 +108,7 @@ def _parts(request: Query, bases: Sequence[KnowledgeBase]) -> tuple[list[VectorP
     for (space, model_id), kb_ids in sorted(served.items()):
         try:
             parts.append(VectorPart(space, tuple(sorted(kb_ids)), _question(request.text, space, model_id)))
-        except (TransientError, DomainError) as error:
+        except (TransientError, DomainError, StaleVectors) as error:
             log.info("no vector of %s for a question: %s", space, error)
             faults.append(_fault(error))
     state: dict[str, Any] = {"status": "ok", "hits": 0, "space": ""}
@@ -139,7 +139,7 @@ def _nothing_served(bases: Sequence[KnowledgeBase]) -> dict[str, Any]:
     return {"status": "unavailable", "code": "embedding_none", "reason": _("No embedding model is configured.")}
 
 
-class StaleVectors(DomainError):
+class StaleVectors(Exception):  # noqa: N818 - a state of the leg, which `_fault` puts into words
     """The vectors that serve were made by a model that is not there any more, or gives others now."""
 
     code = "vectors_stale"
