@@ -203,9 +203,12 @@ def test_a_killed_restore_leaves_what_was_there_and_the_next_one_replaces_it(
 
 def test_an_older_backup_is_migrated_forward_and_a_newer_one_refused(archive: Path, tmp_path: Path) -> None:
     def older(manifest: dict[str, Any]) -> set[str]:
-        manifest["migrations"].remove(["retrieval", "0002_base_index"])
-        del manifest["tables"]["retrieval_baseindex"]
-        return {name for name in manifest["members"] if name.startswith("rows/retrieval_baseindex/")}
+        manifest["migrations"] = [[app, name] for app, name in manifest["migrations"] if app != "retrieval" or name == "0001_initial"]
+        later = [name for name in manifest["tables"] if name.startswith("retrieval_") and name != "retrieval_passagevector"]
+        for table in later:
+            del manifest["tables"][table]
+        assert "retrieval_baseindex" in later
+        return {name for name in manifest["members"] for table in later if name.startswith(f"rows/{table}/")}
 
     def newer(manifest: dict[str, Any]) -> set[str]:
         manifest["migrations"].append(["knowledge", "0999_from_the_future"])

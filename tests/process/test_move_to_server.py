@@ -18,7 +18,7 @@ from tests.support.rest import Rest
 from tests.support.stack import LiveStack
 from tests.support.waiting import until
 
-pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.process, pytest.mark.timeout(600)]
 
 TEXTS = {
     "手册.md": "# 传感器手册\n\n## 校准\n\n传感器应每季度校准一次。故障代码 ERR-4021 表示过热。\n\n## 存放\n\n存放在干燥处，避免阳光直射。\n",

@@ -1,3 +1,4 @@
+# upgrade: one row per knowledge base is rewritten on SQLite; over in a moment, nothing to do.
 
 import django.db.models.deletion
 from django.db import migrations, models
