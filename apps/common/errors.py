@@ -95,8 +95,7 @@ class StoreUnavailable(Unavailable, TransientError):
     code = "storage_unavailable"
     attempts = 9  # about nine minutes
 
-    def __init__(
-        self, message: Any = "", *, why: str = "refused", code: str | None = None, field: str | None = None, **details: Any
-    ) -> None:
-        super().__init__(message, code=code or type(self).code, field=field, **{"why": why, "retry_after_s": 30, **details})
+    def __init__(self, message: Any = "", *, why: str = "", code: str | None = None, field: str | None = None, **details: Any) -> None:
+        told = {"why": why, "retry_after_s": 30} if why else {}
+        super().__init__(message, code=code or type(self).code, field=field, **told, **details)
         self.why = why

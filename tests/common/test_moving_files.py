@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import storages as configured
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
 from apps.common import moving_files, storage
 from apps.common.models import WorkerBeat
@@ -39,7 +41,7 @@ class Way:
 
 
 @pytest.fixture
-def way(settings: Any, tmp_path: Path, object_server: ObjectServer, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> Way:
+def way(settings: Any, tmp_path: Path, object_server: ObjectServer, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Way]:
     for name in ("run", "tmp"):
         (tmp_path / name).mkdir()
     settings.DATA_DIR, settings.TEMP_DIR = tmp_path, tmp_path / "tmp"
@@ -48,7 +50,8 @@ def way(settings: Any, tmp_path: Path, object_server: ObjectServer, capsys: Any,
     monkeypatch.setattr(env, "S3_SECRET_KEY", KEYS["KB_S3_SECRET_KEY"])
     for key, data in FILES.items():
         storage.write(key, ContentFile(data))
-    return Way(object_server, capsys)
+    with translation.override("en"):
+        yield Way(object_server, capsys)
 
 
 def test_everything_arrives_and_can_go_back(way: Way, settings: Any, tmp_path: Path) -> None:
