@@ -139,7 +139,7 @@ def _nothing_served(bases: Sequence[KnowledgeBase]) -> dict[str, Any]:
     return {"status": "unavailable", "code": "embedding_none", "reason": _("No embedding model is configured.")}
 
 
-class StaleVectors(Exception):  # noqa: N818 - a state of the leg, which `_fault` puts into words
+class StaleVectors(Exception):
     """The vectors that serve were made by a model that is not there any more, or gives others now."""
 
     code = "vectors_stale"
