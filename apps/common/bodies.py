@@ -35,7 +35,7 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         declared = dict(scope["headers"]).get(b"content-length", b"")
-        if declared.isdigit() and int(declared) > self.max_bytes:
+        if declared.isdigit() and (len(declared) > 18 or int(declared) > self.max_bytes):
             await self._swallow(receive, int(declared))
             await self._refuse(scope, send)
             return

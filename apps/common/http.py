@@ -234,7 +234,8 @@ def _get(parts: Any, accept: str, max_bytes: int, deadline: float, on_chunk: Cal
             headers = {name.lower(): value for name, value in response.getheaders()}
             if response.status in (301, 302, 303, 307, 308) and "location" in headers:
                 return headers["location"]
-            if headers.get("content-length", "").isdigit() and int(headers["content-length"]) > max_bytes:
+            declared = headers.get("content-length", "")
+            if declared.isdigit() and (len(declared) > 18 or int(declared) > max_bytes):
                 raise _too_large(max_bytes)
             path = _save(response, headers.get("content-encoding", ""), max_bytes, deadline, connection, on_chunk)
     except (OSError, http.client.HTTPException) as error:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db.models import Sum
+from django.utils.translation import gettext as _
 
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
@@ -107,7 +108,7 @@ def reindex_plan(*, actor: Actor, base: KnowledgeBase, model_id: str) -> Reindex
     """
     authorize(actor, "run.read", base)
     if not embedding_model_known(model_id):
-        raise InvalidInput("there is no such embedding model here", field="embedding_model_id")
+        raise InvalidInput(_("There is no such embedding model here. Choose one of the list."), field="embedding_model_id")
     documents = _documents(base)
     passages = documents.aggregate(n=Sum("chunk_count"))["n"] or 0
     to_embed, exact = _to_embed(base, known_space(model_id), passages)

@@ -45,7 +45,7 @@ class ListQuery:
             folder=folder_path(query.get("folder", "")) if "folder" in query else None,
             sort=next((known for known in SORTS if known == sort), "updated_at"),
             ascending=query.get("order") == "asc",
-            page=min(MAX_PAGE, max(1, int(page))) if page.isascii() and page.isdigit() else 1,
+            page=min(MAX_PAGE, max(1, int(page[:18]))) if page.isascii() and page.isdigit() else 1,
         )
 
     @property

@@ -135,7 +135,10 @@ def _first(messages: Any) -> str:
     while isinstance(messages, (list, dict)):
         messages = next(iter(messages.values() if isinstance(messages, dict) else messages), "")
     text = str(messages)
-    return text if len(text) <= MAX_FAULT else text[:MAX_FAULT] + "…"  # some messages quote what was sent, however long it was
+    if len(text) <= MAX_FAULT:
+        return text
+    # Some messages quote what was sent, however long it was; their end says what is wrong with it.
+    return f"{text[: MAX_FAULT * 2 // 3]}…{text[-MAX_FAULT // 3 :]}"
 
 
 class PageQuery(serializers.Serializer[Any]):
