@@ -24,6 +24,7 @@ NOT_OURS = {
     "account_": "pages of django-allauth, tested in tests/accounts and tests/portal",
     "admin:": "the moderators' admin site, which asks for is_staff itself",
     "health": "health checks, open to everyone",
+    "metrics": "figures for Prometheus, behind a bearer token of the operator, tested in tests/operations",
     "openapi": "the API document, open to everyone",
     "api-docs": "the page of the API document, open to everyone",
     "styleguide": "components with made-up contents, open to everyone",
