@@ -37,7 +37,7 @@ def row_of(
     """The row of one search, not stored yet; `error` is the code of what ended it, `results` None then."""
     text = results.query if results else " ".join(query.split())
     legs = (
-        {name: {key: leg[key] for key in ("status", "hits", "reason") if key in leg} for name, leg in results.legs.items()}
+        {name: {key: leg[key] for key in ("status", "hits", "code", "reason") if key in leg} for name, leg in results.legs.items()}
         if results
         else {}
     )

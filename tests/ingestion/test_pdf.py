@@ -136,7 +136,7 @@ def test_locked_and_unlocked(tmp_path: Path) -> None:
     assert caught.value.reason == "locked"
     with pytest.raises(ParseFailure) as caught:
         make.read_bytes(tmp_path, "a.pdf", locked, password="wrong-one")
-    assert caught.value.reason == "locked" and "wrong-one" not in caught.value.message
+    assert caught.value.reason == "wrong_password" and "wrong-one" not in caught.value.message
     assert make.read_bytes(tmp_path, "a.pdf", locked, password="s3cret").text == "内部资料 K-0001"
     limited = pikepdf.Permissions(extract=False, modify_other=False, print_highres=False)
     open_to_all = saved(pike(data), encryption=pikepdf.Encryption(user="", owner="boss", allow=limited))
@@ -154,7 +154,8 @@ def test_a_damaged_page_is_named_and_the_rest_is_read(locked: bool, tmp_path: Pa
     data = saved(pdf, **({"encryption": pikepdf.Encryption(user="pw", owner="o")} if locked else keep))
     document = make.read_bytes(tmp_path, "a.pdf", data, password="pw" if locked else "")
     assert "K-0001" in document.text and "K-0003" in document.text
-    assert [(w.code, w.position.page) for w in document.warnings] == [("page_damaged", 2)]
+    found = [(w.code, w.position and w.position.page) for w in document.warnings]
+    assert found == [*([("opened_with_password", None)] if locked else []), ("page_damaged", 2)]
 
 
 def test_too_many_pages_is_told_at_once(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from django.utils.translation import override
 
 from apps.common.errors import InvalidInput
 from apps.common.scope import space_scope, unscoped
@@ -347,9 +348,10 @@ def _no_pages() -> bytes:
 def test_empty_files_are_refused_at_the_door_each_with_its_own_words(kit: Kit) -> None:
     said = {}
     for name, data in (("a.txt", b""), ("b.txt", b"  \n\t \r\n"), ("c.pdf", _no_pages()), ("d.docx", b"")):
-        with pytest.raises(InvalidInput) as caught:
+        with pytest.raises(InvalidInput) as caught, override("en"):
             kit.upload(name, data)
-        said[name] = str(caught.value)
+        with override("en"):
+            said[name] = str(caught.value)
     assert said["a.txt"] == said["d.docx"] and len(set(said.values())) == 3
     assert "0 bytes" in said["a.txt"] and "blank space" in said["b.txt"] and "no pages" in said["c.pdf"]
     with unscoped("look"):

@@ -19,6 +19,7 @@ from apps.common.scope import unscoped
 from apps.ingestion.plugins.protocol import REASONS as PARSER_REASONS
 from apps.knowledge.models import Document, Tag
 from apps.knowledge.reasons import REASONS, reason_of
+from apps.llm.failures import FAILURES
 from apps.portal.document_query import ListQuery
 from tests.support.shelf import HTMX, Shelf
 
@@ -56,7 +57,7 @@ def toast_of(answer: Any) -> str:
 
 
 def test_every_reason_of_the_pipeline_has_words_and_a_next_step() -> None:
-    assert set(PARSER_REASONS) == set(REASONS)
+    assert set(PARSER_REASONS) | set(FAILURES) == set(REASONS)
     for code in REASONS:
         words = reason_of(code)
         assert all(str(part) for part in (words.word, words.title, words.why, words.next)), code

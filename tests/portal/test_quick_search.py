@@ -97,7 +97,7 @@ def test_a_broken_index_keeps_what_was_typed(library: Library, monkeypatch: pyte
     def broken(**_more: Any) -> None:
         raise Unavailable("The search index is being renewed. Try again in a few minutes.", code="index_outdated")
 
-    monkeypatch.setattr("apps.portal.finding.space_search.search", broken)
+    monkeypatch.setattr("apps.portal.finding.space_search.search_asked", broken)
     html = find(library, "heat & cold")
     assert "The search could not be run" in html and 'value="heat &amp; cold"' in html and "Try again" in html
     assert 'role="alert"' in palette(library, "heat")

@@ -121,7 +121,7 @@ def test_nothing_asked_nothing_found_and_a_broken_index(library: Library, monkey
     def broken(**_more: Any) -> None:
         raise Unavailable("The search index is being renewed. Try again in a few minutes.", code="index_outdated")
 
-    monkeypatch.setattr("apps.portal.views.retrieval_test.search", broken)
+    monkeypatch.setattr("apps.portal.views.retrieval_test.search_asked", broken)
     html = ask(library, "heat")
     assert "The search could not be run" in html and "is being renewed" in html and 'value="heat"' in html
 

@@ -18,9 +18,8 @@ from django.utils import timezone
 
 from apps.accounts.tokens import issue_pair
 from apps.common.actor import Actor
-from apps.common.errors import InvalidInput, NotFound, TransientError
+from apps.common.errors import InvalidInput, NotFound, TransientError, Unavailable
 from apps.common.scope import space_scope, unscoped
-from apps.retrieval import search as search_module
 from apps.retrieval.asking import search_asked
 from apps.retrieval.engine import forget_engine
 from apps.retrieval.journal import LOGGED_HITS, Journal, journal
@@ -111,21 +110,21 @@ def test_nothing_found_is_a_miss_and_meaning_alone_is_said(library: Library) -> 
 def test_a_leg_that_cannot_answer_is_named_and_the_search_goes_on(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     library.add("pump.txt", "The pump is replaced every five years.")
 
-    def down(_model: str) -> Any:
-        raise TransientError("the embedding endpoint did not answer")
+    def down(_model: str, **_more: Any) -> Any:
+        raise Unavailable("the endpoint refused the key", code="embedding_unauthorised")
 
-    monkeypatch.setattr(search_module, "embedder", down)
+    monkeypatch.setattr("apps.retrieval.legs.embedder", down)
     assert len(ask(library).hits) == 1
     row = rows()[0]
     assert (row.outcome, row.failed_leg, row.hits_count, row.error) == ("hit", "vector", 1, "")
-    assert row.legs["vector"] == {"status": "unavailable", "reason": "the embedding endpoint did not answer"}
+    assert (row.legs["vector"]["status"], row.legs["vector"]["code"]) == ("unavailable", "embedding_unauthorised")
 
 
 def test_an_index_that_fails_is_an_error_in_the_log(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(_query: Any) -> Any:
         raise TransientError("disk I/O error")
 
-    monkeypatch.setattr(search_module, "engine", lambda: SimpleNamespace(search=broken))
+    monkeypatch.setattr("apps.retrieval.legs.engine", lambda: SimpleNamespace(search=broken))
     assert ask(library, mode="text").hits == []
     row = rows()[0]
     assert (row.outcome, row.failed_leg, row.error, row.hits_count) == ("error", "text", "TransientError", 0)
