@@ -9,7 +9,8 @@ from dataclasses import replace
 
 from apps.ingestion.plugins.protocol import Block, Position
 
-MOST = 8
+FINE = 8  # places with boxes of their own; beyond them those of a page become one
+MOST = 64  # places of one passage; one of very short pages spans dozens, and each must be citable
 _CELLS = re.compile(r"\$?([A-Za-z]{1,3})\$?(\d+)(?::\$?([A-Za-z]{1,3})\$?(\d+))?$")
 
 
@@ -116,6 +117,6 @@ class Locator:
             at += 1
         found = [position for position in found if position != Position()]
         grouped = _grouped(found, boxes=False)
-        if len(grouped) > MOST:
+        if len(grouped) > FINE:
             grouped = _grouped(grouped, boxes=True)
         return tuple(grouped[:MOST])

@@ -110,12 +110,14 @@ def test_a_part_of_a_block_names_only_its_own_lines() -> None:
         assert piece.positions == (Position(line=int(first.split()[2][:-1]), line_end=int(last.split()[2][:-1])),)
 
 
-def test_at_most_eight_places_are_named() -> None:
-    text = "\n\n".join("abc" for _ in range(40))
-    blocks = [Block("paragraph", n * 5, n * 5 + 3, Position(page=n // 4 + 1, bbox=(0.1, n / 40, 0.9, n / 40 + 0.01))) for n in range(40)]
-    places = Locator(text, blocks).positions(0, len(text))
-    assert [place.page for place in places] == [1, 2, 3, 4, 5, 6, 7, 8]
-    assert places[0].bbox == (0.1, 0.0, 0.9, 3 / 40 + 0.01)
+def test_every_page_of_a_passage_is_named_up_to_a_bound() -> None:
+    text = "\n\n".join("abc" for _ in range(400))
+    blocks = [
+        Block("paragraph", n * 5, n * 5 + 3, Position(page=n // 4 + 1, bbox=(0.1, n / 400, 0.9, n / 400 + 0.001))) for n in range(400)
+    ]
+    assert [place.page for place in Locator(text, blocks).positions(0, 200)] == list(range(1, 11))
+    assert [place.page for place in Locator(text, blocks).positions(0, len(text))] == list(range(1, 65))
+    assert Locator(text, blocks).positions(0, 200)[0].bbox == (0.1, 0.0, 0.9, 3 / 400 + 0.001)
 
 
 def test_blocks_out_of_order_or_out_of_range_do_no_harm() -> None:
