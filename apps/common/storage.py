@@ -80,7 +80,6 @@ def keys(prefix: str = "") -> Iterator[str]:
 
 def probe() -> None:
     """Use the store once: write, read, delete."""
-    store().probe()
     key = store().save(f"probe/{uuid.uuid4().hex}", ContentFile(b"probe"))
     try:
         with read(key) as stored:

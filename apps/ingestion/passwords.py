@@ -1,20 +1,19 @@
 """One-off passwords of locked files, on their way from the request that brought them to the worker that opens the file.
 
 SECURITY: web and worker are separate processes and a run may wait, be killed or go on to OCR, so the password has to lie somewhere between
-them. It lies in a row of its own, sealed (Fernet) with a key that only this deployment's KB_SECRET_KEY gives, and the row goes in the same
-transaction that ends its run, at the latest after MAX_AGE. Run rows, broker messages, logs, traces and activity never see it: tasks carry
-ids only, and the sandbox gets it through a pipe.
+them. It lies in a row of its own, sealed with the deployment's keys (`apps.common.crypto`), and the row goes in the same transaction that
+ends its run, at the latest after MAX_AGE. Run rows, broker messages, logs, traces and activity never see it: tasks carry ids only, and the
+sandbox gets it through a pipe.
 """
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta
 
-from cryptography.fernet import Fernet, InvalidToken
 from django.utils import timezone
-from django.utils.crypto import salted_hmac
 
+from apps.common.crypto import decrypt, encrypt
+from apps.common.errors import Unavailable
 from apps.common.jobs.models import LIVE
 from apps.common.scope import unscoped
 from apps.ingestion.models import FilePassword, IngestionRun
@@ -23,15 +22,10 @@ from apps.ingestion.models import FilePassword, IngestionRun
 MAX_AGE = timedelta(hours=24)
 
 
-def _box() -> Fernet:
-    return Fernet(base64.urlsafe_b64encode(salted_hmac("apps.ingestion.passwords", "file password", algorithm="sha256").digest()))
-
-
 def keep(run: IngestionRun, password: str) -> None:
     """Seal the password for this run; nothing happens when there is none."""
     if password:
-        sealed = _box().encrypt(password.encode("utf-8", "surrogatepass")).decode("ascii")
-        FilePassword.objects.update_or_create(run=run, defaults={"space_id": run.space_id, "sealed": sealed})
+        FilePassword.objects.update_or_create(run=run, defaults={"space_id": run.space_id, "sealed": encrypt(password)})
 
 
 def password_of(run: IngestionRun) -> str:
@@ -40,8 +34,8 @@ def password_of(run: IngestionRun) -> str:
     if row is None:
         return ""
     try:
-        return _box().decrypt(row.sealed.encode("ascii")).decode("utf-8", "surrogatepass")
-    except InvalidToken:
+        return decrypt(row.sealed)
+    except Unavailable:
         return ""
 
 
