@@ -20,6 +20,8 @@ KINDS: dict[str, Any] = {
     "parse": _("Read a file"),
     "ocr": _("Read pictures (OCR)"),
     "embed": _("Make vectors"),
+    "embed_remote": _("Make vectors (endpoint)"),
+    "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
     "move": _("Move documents"),
 }

@@ -70,5 +70,10 @@ def test_files_dropped_on_a_new_base_become_findable(live_stack: Callable[..., L
         page.get_by_role("dialog").get_by_role("button", name="Delete document").click()
         expect(page.get_by_role("row").filter(has_text="guide.md")).to_have_count(0)
         expect(page.get_by_role("row").filter(has_text="制度.txt")).to_have_count(1)
+
+        page.set_viewport_size({"width": 390, "height": 844})
+        row = page.get_by_role("row").filter(has_text="制度.txt")
+        title, state = row.locator(".doc__title").bounding_box(), row.locator(".doc-state .status").bounding_box()
+        assert title and state and state["y"] >= title["y"] + title["height"] and state["x"] + state["width"] <= 390  # beneath it, whole
         assert faults == []
         browser.close()

@@ -14,10 +14,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.accounts.models import User
+from apps.common.jobs.models import RunState
+from apps.common.jobs.registry import job_kinds
 from apps.common.middleware import CONTENT_SECURITY_POLICY
 from apps.common.scope import unscoped
 from apps.ingestion.models import IngestionRun
 from apps.knowledge.models import Document, KnowledgeBase
+from apps.moderation.words import KINDS, STATES
 from apps.retrieval.models import RetrievalLog
 from apps.spaces.models import Membership, Space
 from tests.moderation.conftest import House
@@ -243,3 +246,8 @@ def test_the_front_page_counts_from_rows(house: House) -> None:
     text = house.page("index")
     assert "12 of 20 searches found nothing in 24 hours." in text
     assert "5 characters" not in text
+
+
+def test_every_kind_of_work_and_every_state_has_words() -> None:
+    assert set(KINDS) == set(job_kinds.names())
+    assert {*RunState.values} <= set(STATES)
