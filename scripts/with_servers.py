@@ -16,7 +16,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -25,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from tests.support.filestore import running_objects
 from tests.support.postgres import running_postgres
-from tests.support.redis import RedisProcess
+from tests.support.redis import running_redis
 from tests.support.tether import end_with_parent
 
 
@@ -37,7 +36,7 @@ def postgres() -> Iterator[dict[str, str]]:
 
 @contextmanager
 def redis() -> Iterator[dict[str, str]]:
-    with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder, RedisProcess(Path(folder)) as server:
+    with running_redis() as server:
         yield {"KB_BROKER_URL": server.url}
 
 

@@ -41,13 +41,19 @@ def shared_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def redis_server() -> Iterator[str]:
-    """The URL of a real Redis that belongs to this test run."""
+def redis_databases() -> Iterator[Iterator[str]]:
+    """URLs of empty databases, one after another, on a real Redis that belongs to this test run."""
     try:
-        with running_redis() as url:
-            yield url
+        with running_redis() as server:
+            yield (server.database_url(number) for number in range(server.DATABASES))
     except FileNotFoundError:
         pytest.skip("redis-server is not installed")
+
+
+@pytest.fixture
+def redis_server(redis_databases: Iterator[str]) -> str:
+    """The URL of an empty database on a real Redis; no other test reads or writes it."""
+    return next(redis_databases)
 
 
 @pytest.fixture(scope="session")

@@ -35,14 +35,20 @@ class RedisProcess:
     Raises: FileNotFoundError when the program is not installed.
     """
 
+    DATABASES = 1024
+
     def __init__(self, folder: Path) -> None:
         if shutil.which("redis-server") is None:
             raise FileNotFoundError("redis-server")
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         self.port = free_port()
-        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.url = self.database_url(0)
         self._process: subprocess.Popen[bytes] | None = None
+
+    def database_url(self, number: int) -> str:
+        """The URL of database `number`, from 0 to DATABASES - 1."""
+        return f"redis://127.0.0.1:{self.port}/{number}"
 
     def __enter__(self) -> RedisProcess:
         self.start()
@@ -63,7 +69,7 @@ class RedisProcess:
             "--dir",
             str(self.folder),
             "--databases",
-            "1024",
+            str(self.DATABASES),
             "--save",
             "",
             "--appendonly",
@@ -84,7 +90,7 @@ class RedisProcess:
 
 
 @contextmanager
-def running_redis() -> Iterator[str]:
-    """The URL of a Redis server that lives as long as the block; FileNotFoundError when the program is not installed."""
+def running_redis() -> Iterator[RedisProcess]:
+    """A Redis server that lives as long as the block; FileNotFoundError when the program is not installed."""
     with tempfile.TemporaryDirectory(prefix="kb-redis-") as folder, RedisProcess(Path(folder)) as server:
-        yield server.url
+        yield server
