@@ -53,6 +53,8 @@ BODIES: dict[str, Make] = {
     "PUT api:model-credentials": lambda world: {"api_key": "sk-12345678"},
     "POST api:model-debug": lambda world: {"input": "pump"},
     "POST api:embedding-test": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
+    "POST api:chat-check": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
+    "POST api:rerank-check": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
     "POST keys-page": lambda world: {"name": "bot", "access": "full"},
     "POST profile": lambda world: {"username": "Somebody"},
     "POST appearance": lambda world: {"language": "en", "theme": "dark"},
