@@ -17,6 +17,7 @@ from apps.knowledge.services.documents import (
     documents_delete,
     documents_into_folder,
     documents_reparse,
+    folder_drop,
     folder_rename,
     tags_replace,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "documents_into_folder",
     "documents_move",
     "documents_reparse",
+    "folder_drop",
     "folder_rename",
     "tag_create",
     "tag_delete",
