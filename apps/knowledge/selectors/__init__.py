@@ -1,5 +1,6 @@
 from apps.knowledge.downloads import document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
+from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -12,7 +13,6 @@ from apps.knowledge.selectors.bases import (
     recent_bases,
 )
 from apps.knowledge.selectors.contents import (
-    activity_list,
     chunk_get,
     chunk_list,
     chunk_neighbours,
@@ -45,14 +45,19 @@ __all__ = [
     "space_warning",
     "BaseCounts",
     "BaseRow",
+    "Change",
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
+    "activity_facets",
+    "activity_get",
     "activity_list",
+    "actor_names",
     "as_uuid",
     "base_get",
     "base_list",
     "base_row",
+    "changes_of",
     "chunk_get",
     "chunk_list",
     "chunk_neighbours",
@@ -72,6 +77,7 @@ __all__ = [
     "move_get",
     "move_targets",
     "recent_bases",
+    "redacted",
     "revision_list",
     "tag_get",
     "tag_list",

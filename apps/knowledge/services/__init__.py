@@ -24,11 +24,12 @@ from apps.knowledge.services.documents import (
 from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
-from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
+from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
 
 __all__ = [
     "Arrival",
     "Deleted",
+    "Detached",
     "Refiled",
     "Stored",
     "base_clear",
@@ -58,6 +59,7 @@ __all__ = [
     "folder_rename",
     "tag_create",
     "tag_delete",
+    "tag_detach_delete",
     "tag_update",
     "tags_replace",
 ]
