@@ -1,4 +1,4 @@
-from apps.knowledge.downloads import document_original, original_name
+from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
 from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
@@ -39,6 +39,7 @@ from apps.knowledge.selectors.documents import (
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 __all__ = [
+    "ARCHIVE_LIMIT",
     "accepted_extensions",
     "document_original",
     "original_name",

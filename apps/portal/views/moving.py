@@ -13,9 +13,8 @@ from django.utils.translation import gettext as _
 
 from apps.common.errors import Conflict, InvalidInput, NotFound
 from apps.common.jobs.models import RunState
-from apps.knowledge.downloads import ARCHIVE_LIMIT
 from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
-from apps.knowledge.selectors import base_get, move_get, move_targets
+from apps.knowledge.selectors import ARCHIVE_LIMIT, base_get, move_get, move_targets
 from apps.knowledge.services import documents_move
 from apps.portal import links
 from apps.portal.views.bulk import BulkView, documents_text
