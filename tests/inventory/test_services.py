@@ -12,6 +12,7 @@ from tests.inventory.source import assert_only, modules, tree
 WITHOUT_ACTOR = {
     "apps/ingestion/services.py:*": "steps of runs: the actor was checked by the service that stored the document, nobody acts while a worker runs",
     "apps/retrieval/services.py:*": "keeps the derived index in step with rows that an actor's own service wrote",
+    "apps/llm/services/probes.py:*": "asks a model for the services that checked the actor",
     "apps/llm/services/embedders.py:*": "tells which embedder a model id names within the open scope; who may choose it was checked before",
 }
 

@@ -31,7 +31,7 @@ class Endpoint:
                 asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 endpoint.requests.append({**asked, "path": self.path})
                 endpoint.headers.append({k.lower(): v for k, v in self.headers.items()})
-                rows = [{"index": i, "object": "embedding", "embedding": letters(t)} for i, t in enumerate(asked["input"])]
+                rows = [{"index": i, "object": "embedding", "embedding": letters(t)} for i, t in enumerate(asked.get("input", []))]
                 body: object = {"object": "list", "model": asked["model"], "data": rows}
                 if endpoint.behave is not None:
                     body = endpoint.behave(body, self)  # type: ignore[arg-type]

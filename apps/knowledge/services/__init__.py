@@ -17,17 +17,19 @@ from apps.knowledge.services.documents import (
     documents_delete,
     documents_into_folder,
     documents_reparse,
+    folder_drop,
     folder_rename,
     tags_replace,
 )
 from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
-from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
+from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
 
 __all__ = [
     "Arrival",
     "Deleted",
+    "Detached",
     "Refiled",
     "Stored",
     "base_clear",
@@ -53,9 +55,11 @@ __all__ = [
     "documents_into_folder",
     "documents_move",
     "documents_reparse",
+    "folder_drop",
     "folder_rename",
     "tag_create",
     "tag_delete",
+    "tag_detach_delete",
     "tag_update",
     "tags_replace",
 ]
