@@ -21,5 +21,7 @@ urlpatterns = [
     path(_PASSAGE, passages.PassageView.as_view(), name="passage"),
     path(_PASSAGE + "edit", passages.PassageEditView.as_view(), name="passage-edit"),
     path(_PASSAGE + "state", passages.PassageStateView.as_view(), name="passage-state"),
+    path(_PASSAGE + "history", passages.PassageHistoryView.as_view(), name="passage-history"),
+    path(_PASSAGE + "retry", passages.PassageRetryView.as_view(), name="passage-retry"),
     path(_PASSAGE + "revert", passages.PassageRevertView.as_view(), name="passage-revert"),
 ]

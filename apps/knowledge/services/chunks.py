@@ -29,7 +29,8 @@ def chunk_update(
 ) -> Chunk:
     """The passage with new text or enabled flag; a real change makes a new revision and keeps the old state (contract knowledge 7.3).
 
-    No change leaves the revision alone; if indexing had failed, it is tried again.
+    No change leaves the revision alone; if indexing had failed, it is tried again. `index_status` says how the index took the change:
+    the edit stays when it could not.
 
     Raises: Conflict with the current state when `expected_revision` is not the current one; InvalidInput on content that cannot be.
     """
@@ -40,10 +41,12 @@ def chunk_update(
         text = chunk.content if content is None else _clean(content, chunk)
         enabled = chunk.is_enabled if is_enabled is None else is_enabled
         if text == chunk.content and enabled == chunk.is_enabled:
-            if chunk.index_status == Chunk.IndexStatus.FAILED:
-                _reindex(chunk)
-            return chunk
-        return _revise(actor, chunk, text, enabled, "edited")
+            if chunk.index_status != Chunk.IndexStatus.FAILED:
+                return chunk
+            _reindex(chunk)
+        else:
+            _revise(actor, chunk, text, enabled, "edited")
+    return _as_indexed(chunk)
 
 
 def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision: int | None = None) -> Chunk:
@@ -62,7 +65,8 @@ def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision
             raise InvalidInput(_("There is no such revision of this passage."), field="revision", api_code=1000)
         if old.content == chunk.content and old.is_enabled == chunk.is_enabled:
             return chunk
-        return _revise(actor, chunk, old.content, old.is_enabled, "reverted")
+        _revise(actor, chunk, old.content, old.is_enabled, "reverted")
+    return _as_indexed(chunk)
 
 
 def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] | None = None) -> int:
@@ -129,11 +133,17 @@ def _clean(content: str, chunk: Chunk) -> str:
     return text
 
 
+def _as_indexed(chunk: Chunk) -> Chunk:
+    """The passage with how the index took it: it follows as soon as the edit is committed, and a failure there keeps the edit."""
+    chunk.refresh_from_db(fields=["index_status"])
+    return chunk
+
+
 def _images(text: str) -> set[str]:
     return {found[1] or found[2] for found in _IMAGE.finditer(text)}
 
 
-def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str) -> Chunk:
+def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str) -> None:
     if chunk.chunk_type != Chunk.Type.TEXT:
         raise InvalidInput(_("Only text passages can be edited."), api_code=1000)
     ChunkRevision.objects.create(
@@ -171,7 +181,6 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         attempt=chunk.content_revision,
     )
     _reindex(chunk)
-    return chunk
 
 
 def _reindex(chunk: Chunk) -> None:

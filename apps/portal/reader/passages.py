@@ -20,7 +20,7 @@ from apps.portal.reader.source import Source
 from apps.retrieval.selectors import highlights
 
 PER_PAGE = 50
-STATES: tuple[State, ...] = ("", "on", "off", "edited")
+STATES: tuple[State, ...] = ("", "on", "off", "edited", "unindexed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,10 @@ class PassageRow:
     @property
     def is_edited(self) -> bool:
         return self.chunk.content_revision > 0
+
+    @property
+    def version(self) -> int:
+        return self.chunk.content_revision + 1
 
     @property
     def kind_word(self) -> str:
@@ -174,6 +178,7 @@ def passages_context(actor: Actor, document: Document, source: Source | None, as
         "passages_next": f"{address}?{asked.query(page=page + 1)}" if page < pages else "",
         "passages_states": [
             {"label": label, "href": f"{address}?{asked.query(state=state, page=0)}", "current": asked.state == state}
-            for state, label in (("", _("All")), ("off", _("Off")), ("edited", _("Edited")))
+            for state, label in (("", _("All")), ("off", _("Off")), ("edited", _("Edited")), ("unindexed", _("Not indexed")))
+            if state != "unindexed" or counts["unindexed"] or asked.state == state
         ],
     }

@@ -113,12 +113,22 @@ class RevisionOut(serializers.Serializer[ChunkRevision]):
     edit_source = serializers.SerializerMethodField()
     edited_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
+    editorMember = serializers.SerializerMethodField(help_text="{id, name} of who wrote that text; null when nobody did.")
+    editorSourceType = serializers.SerializerMethodField(help_text="user, system (it came from parsing) or unknown.")
 
     def get_editor_id(self, revision: ChunkRevision) -> str:
         return str(revision.editor_id or "")
 
     def get_edit_source(self, revision: ChunkRevision) -> str:
         return "user"
+
+    def get_editorMember(self, revision: ChunkRevision) -> dict[str, str] | None:
+        return {"id": str(revision.editor.pk), "name": revision.editor.username} if revision.editor else None
+
+    def get_editorSourceType(self, revision: ChunkRevision) -> str:
+        if revision.editor_id:
+            return "user"
+        return "unknown" if revision.revision else "system"
 
 
 class ActivityQuery(serializers.Serializer[Any]):
