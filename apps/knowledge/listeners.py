@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import Sum
+from django.db.models import Q, Sum
 
 from apps.common.actor import Actor
 from apps.common.events import listen
@@ -26,7 +26,8 @@ def add_document_bytes(event: StorageAsked) -> None:
 
 @listen(ModelUseAsked)
 def name_users_of_model(event: ModelUseAsked) -> None:
-    rows = KnowledgeBase.objects.filter(space_id=event.space_id, deleted_at__isnull=True, embedding_model_id=event.model_id)
+    rows = KnowledgeBase.objects.filter(space_id=event.space_id, deleted_at__isnull=True)
+    rows = rows.filter(Q(embedding_model_id=event.model_id) | Q(summary_model_id=event.model_id))
     event.found.extend(rows.order_by("name").values_list("name", flat=True))
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.common.errors import InvalidInput
 from apps.common.text import utf16_length
 from apps.llm.selectors import entry_of
-from apps.llm.services import embedding_model_ids, embedding_model_known
+from apps.llm.services import chat_row, embedding_model_ids, embedding_model_known
 
 STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
 FLAGS = ("vector_enabled", "keyword_enabled", "wiki_enabled", "graph_enabled")
@@ -147,9 +147,11 @@ def check_embedding_model(model_id: str, *, field: str = "embedding_model_id") -
 
 
 def check_chat_model(model_id: str, *, field: str = "summary_model_id") -> str:
-    """Raises: InvalidInput, because no language model can be chosen yet."""
-    if model_id:
-        raise InvalidInput(_("There is no such language model here. Leave it empty."), field=field, known=[""])
+    """Within the open scope. Raises: InvalidInput when the space has no such chat model."""
+    if model_id and chat_row(model_id) is None:
+        raise InvalidInput(
+            _("There is no such chat model here. Leave it empty, or choose one of the page Models."), field=field, known=[""]
+        )
     return model_id
 
 

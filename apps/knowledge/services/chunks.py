@@ -17,6 +17,7 @@ from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.knowledge.events import ChunksChanged
 from apps.knowledge.models import Chunk, ChunkRevision, Document, passage_hash
+from apps.knowledge.services.summaries import summary_refresh
 
 MAX_BYTES = 200_000
 _IMAGE = re.compile(
@@ -36,14 +37,14 @@ def chunk_update(
     """
     authorize(actor, "chunk.write", chunk)
     with transaction.atomic():
-        chunk = _locked(chunk)
+        chunk = locked_passage(chunk)
         _check_revision(chunk, expected_revision)
         text = chunk.content if content is None else _clean(content, chunk)
         enabled = chunk.is_enabled if is_enabled is None else is_enabled
         if text == chunk.content and enabled == chunk.is_enabled:
             if chunk.index_status != Chunk.IndexStatus.FAILED:
                 return chunk
-            _reindex(chunk)
+            reindex_passage(chunk)
         else:
             _revise(actor, chunk, text, enabled, "edited")
     return _as_indexed(chunk)
@@ -56,7 +57,7 @@ def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision
     """
     authorize(actor, "chunk.write", chunk)
     with transaction.atomic():
-        chunk = _locked(chunk)
+        chunk = locked_passage(chunk)
         _check_revision(chunk, expected_revision)
         if revision == chunk.content_revision:
             return chunk
@@ -104,7 +105,8 @@ def document_indexed(*, actor: Actor, document: Document, rev: int, failed: bool
         return int(waiting.update(index_status=state))
 
 
-def _locked(chunk: Chunk) -> Chunk:
+def locked_passage(chunk: Chunk) -> Chunk:
+    """The passage as it is now, held until the transaction ends."""
     return Chunk.objects.select_related("kb", "document", "parent").select_for_update(of=("self",)).get(pk=chunk.pk)  # type: ignore[no-any-return]
 
 
@@ -169,6 +171,7 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         parent.content = parent.content.replace(old, content, 1)
         parent.content_hash = passage_hash(parent.content)
         parent.save(update_fields=["content", "content_hash", "updated_at"])
+    summary_refresh(chunk.document)
     audit(
         actor,
         "knowledge.updated",
@@ -180,10 +183,11 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         mode=how,
         attempt=chunk.content_revision,
     )
-    _reindex(chunk)
+    reindex_passage(chunk)
 
 
-def _reindex(chunk: Chunk) -> None:
+def reindex_passage(chunk: Chunk) -> None:
+    """The index follows the passage after commit; until it has, the passage says `processing`. Runs in the caller's transaction."""
     chunk.index_status = Chunk.IndexStatus.PROCESSING
     chunk.save(update_fields=["index_status"])
     Document.objects.filter(pk=chunk.document_id).update(index_rev=F("index_rev") + 1)

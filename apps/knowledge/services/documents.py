@@ -26,6 +26,7 @@ from apps.knowledge.rules.locks import check_not_moving
 from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
 from apps.knowledge.selectors import as_uuid, in_folder
 from apps.knowledge.services.bases import CLEANUP
+from apps.knowledge.services.summaries import summary_refresh
 
 SLICE = 500
 
@@ -51,15 +52,22 @@ def document_update(
     title: str = "",
     description: str | None = None,
     custom_metadata: dict[str, Any] | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document with its new title, summary, custom metadata (contract knowledge 4.10); None, and an empty title, mean unchanged.
 
-    Raises: InvalidInput naming the key at fault in `details`.
+    `seen`: what the editor saw in the fields they change. Other metadata refreshes a summary that is there, if a model writes for the base.
+
+    Raises: InvalidInput naming the key at fault in `details`; Conflict with the current values when a field is not what was seen.
     """
     authorize(actor, "document.update", document)
     with transaction.atomic():
         document = _locked(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
+        if changed := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
+            raise Conflict(
+                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **changed
+            )
         if title.strip():
             document.title = clean_title(title)
         if description is not None:
@@ -71,6 +79,8 @@ def document_update(
         if changed:
             document.index_rev += 1
             document.save(update_fields=[*changed, "summary_status", "index_rev", "updated_at"])
+            if "custom_metadata" in changed and description is None:
+                summary_refresh(document)
             changes = {name: {"before": before[name], "after": getattr(document, name)} for name in changed}
             audit(
                 actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=changed, changes=changes

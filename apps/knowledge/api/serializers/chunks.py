@@ -37,6 +37,21 @@ class RevertIn(serializers.Serializer[Any]):
     expected_revision = serializers.IntegerField(required=False, allow_null=True)
 
 
+class QuestionIn(serializers.Serializer[Any]):
+    question = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=20_000)
+    question_id = serializers.CharField(required=False, allow_blank=True, allow_null=True, help_text="Left out: a new question is added.")
+
+
+class QuestionDeleteIn(serializers.Serializer[Any]):
+    question_id = serializers.CharField()
+
+
+class QuestionOut(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    question = serializers.CharField()
+    content_revision = serializers.IntegerField(help_text="Of the text it was written for; another than the passage's: possibly stale.")
+
+
 class ChunkOut(serializers.Serializer[Chunk]):
     id = serializers.UUIDField(source="uid")
     seq_id = serializers.IntegerField(source="pk")
