@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 from apps.common.actor import Actor
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors.passages import State, passage_counts, passage_list, passage_rank
+from apps.knowledge.services import questions_of
 from apps.portal.reader.places import place_text
 from apps.portal.reader.source import Source
 from apps.retrieval.selectors import highlights
@@ -81,6 +82,10 @@ class PassageRow:
     @property
     def version(self) -> int:
         return self.chunk.content_revision + 1
+
+    @property
+    def questions(self) -> int:
+        return len(questions_of(self.chunk))
 
     @property
     def kind_word(self) -> str:
