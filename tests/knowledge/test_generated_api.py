@@ -14,8 +14,9 @@ from apps.ingestion.models import IngestionRun
 from apps.ingestion.services import enrich_start
 from apps.knowledge.events import ChunksChanged, SummaryWanted
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.llm.services.chat import ChatModel
 from apps.llm.models import Model
-from apps.llm.services import ChatModel, model_users
+from apps.llm.services import model_users
 from tests.support.endpoint import Endpoint, answer, serving
 
 
@@ -89,10 +90,10 @@ def test_a_document_cannot_give_the_model_orders(world: Any, endpoint: Endpoint)
 @pytest.mark.parametrize(
     ("status", "code", "words"),
     [
-        (401, "chat_unauthorised", "The server refused the API key of the chat model"),
-        (404, "chat_model_unknown", "The server does not know this chat model"),
-        (500, "chat_overloaded", "answered with an error of its own"),
-        (400, "chat_refused", "The chat model did not take the text"),
+        (401, "model_unauthorised", "The server refused the API key of the model"),
+        (404, "model_unknown", "The server does not know this model"),
+        (500, "model_overloaded", "answered with an error of its own"),
+        (400, "model_refused", "The server did not take the request"),
     ],
 )
 def test_what_is_wrong_with_the_model_is_said(world: Any, endpoint: Endpoint, status: int, code: str, words: str) -> None:
@@ -121,7 +122,7 @@ def test_a_model_that_keeps_failing_leaves_the_old_summary(world: Any, endpoint:
     row = world.fresh(document)
     assert (row.description, row.summary_status, row.parse_status) == ("By hand.", "failed", "completed")
     with unscoped("test look"):
-        assert IngestionRun.objects.get(kind="enrich").reason == "chat_unauthorised"
+        assert IngestionRun.objects.get(kind="enrich").reason == "model_unauthorised"
 
 
 def test_a_summary_written_by_hand_meanwhile_wins(world: Any, endpoint: Endpoint, run_jobs: Any, monkeypatch: Any) -> None:

@@ -100,7 +100,7 @@ def test_questions_are_written_in_a_drawer(library: Library, endpoint: Endpoint)
 
     endpoint.behave = refuse  # type: ignore[assignment]
     failed = post(library, document, tail, do="regenerate")
-    assert failed.status_code == 422 and "The server refused the API key of the chat model" in failed.content.decode()
+    assert failed.status_code == 422 and "The server refused the API key of the model" in failed.content.decode()
     gone = re.search(r'name="question_id" value="(\w+)"', written)[1]  # type: ignore[index]
     assert "No questions yet." in post(library, document, tail, do="delete", question_id=gone).content.decode()
 
@@ -142,7 +142,7 @@ def test_a_summary_is_written_by_the_model(library: Library, endpoint: Endpoint)
     work_all("enrich")
     block = library.client.get(library.url(document, "summary"), headers=HTMX).content.decode()
     assert "It is about pumps." in block
-    assert "could not be written: The server refused the API key of the chat model. Enter a valid key on the page Models." in block
+    assert "could not be written: The server refused the API key of the model. Enter a valid key on the page Models." in block
 
 
 def test_metadata_is_edited_in_rows(library: Library) -> None:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import DomainError, InvalidInput, TransientError, Unavailable
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
-from apps.llm.services import CHAT_FAILURES, ChatModel, Message, chat_failure, chat_model, chat_row
+from apps.llm.services.chat import ChatModel, Message, chat_model, chat_model_known
+from apps.llm.failures import failure_of
 
 NO_MODEL = _(
     "No chat model is chosen for this knowledge base, so nothing can be written by a model. An admin adds one on the page Models and "
@@ -25,7 +26,7 @@ RULES = (
 
 def has_chat_model(base: KnowledgeBase) -> bool:
     """Whether a model writes for this base. Runs in the base's scope."""
-    return bool(base.summary_model_id) and chat_row(base.summary_model_id) is not None
+    return chat_model_known(base.summary_model_id)
 
 
 def model_of(base: KnowledgeBase) -> ChatModel:
@@ -48,9 +49,13 @@ def ask(model: ChatModel, request: str, shown: str, *, max_tokens: int) -> str:
 
 def refusal(error: Exception) -> InvalidInput:
     """A failure of the model as the answer to who asked for a text: what happened and what to do (contract: 400 with code 1000)."""
-    code = getattr(error, "code", "")
-    words = chat_failure(code if code in CHAT_FAILURES or code == "secret_unreadable" else "chat_unavailable")
-    return InvalidInput(f"{words.why}{_(': ')}{words.next}", code=code or "chat_unavailable", api_code=1000)
+    words = failure_of(model_trouble(getattr(error, "code", "")))
+    return InvalidInput(f"{words.why}{_(': ')}{words.next}", code=getattr(error, "code", "model_unavailable"), api_code=1000)
+
+
+def model_trouble(code: str) -> str:
+    """The code under which a failure of a chat model is put into words."""
+    return code if code.startswith("model_") or code == "secret_unreadable" else "model_unavailable"
 
 
 #: What a chat model may raise.

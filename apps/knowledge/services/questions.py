@@ -122,7 +122,7 @@ def _listed(said: str, count: int) -> list[str]:
         found = [_BULLET.sub("", line) for line in said.splitlines() if line.rstrip().endswith(("?", "？"))]
     texts = [" ".join(item.split())[:MAX_QUESTION] for item in found if isinstance(item, str) and item.strip()]
     if not texts:
-        raise _bad(_("The chat model answered without a question. Try again, or write them by hand."), code="chat_bad_answer")
+        raise _bad(_("The chat model answered without a question. Try again, or write them by hand."), code="model_bad_answer")
     return list(dict.fromkeys(texts))[:count]
 
 

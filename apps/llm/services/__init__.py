@@ -1,6 +1,5 @@
 """What others do with models."""
 
-from apps.llm.chat import CHAT_FAILURES, ChatModel, Message, chat_failure, chat_model, chat_row
 from apps.llm.services.catalogue import (
     Tested,
     model_create,
@@ -26,15 +25,9 @@ from apps.llm.services.embedders import (
 )
 
 __all__ = [
-    "CHAT_FAILURES",
     "ENDPOINT",
     "PACKAGED",
-    "ChatModel",
-    "Message",
     "Tested",
-    "chat_failure",
-    "chat_model",
-    "chat_row",
     "deployment_model_id",
     "embedder",
     "embedding_model_ids",

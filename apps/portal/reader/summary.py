@@ -12,7 +12,7 @@ from apps.common.policy import allowed
 from apps.ingestion.selectors import summary_trouble
 from apps.knowledge.models import Document
 from apps.knowledge.services import has_chat_model
-from apps.llm.services import chat_failure
+from apps.llm.failures import failure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def summary_of(actor: Actor, document: Document) -> Summary:
     why = after = ""
     busy = document.summary_status in ("pending", "processing")
     if document.summary_status == "failed":
-        words = chat_failure(summary_trouble(actor=actor, document=document))
+        words = failure_of(summary_trouble(actor=actor, document=document) or "model_unavailable")
         why, after = _("The summary could not be written: %(why)s.") % {"why": words.why}, str(words.next)
     elif not has_model and may_write and not document.description:
         why = _("No chat model is chosen for this knowledge base, so no summary is written by itself.")
