@@ -72,10 +72,11 @@ def _made_from(document: Document) -> str:
 def _ask(claim: Claim, actor: Actor, document: Document) -> None:
     chunks = Chunk.objects.select_related("kb", "document").filter(document=document, chunk_type=Chunk.Type.TEXT, is_enabled=True)
     todo = [chunk for chunk in chunks.order_by("chunk_index", "pk") if not questions_of(chunk)]
+    config = ((document.metadata or {}).get("process_overrides") or {}).get("question_generation_config")
     for done, chunk in enumerate(todo):
         claim.check()
         claim.progress(done, len(todo), "passages")
-        questions_regenerate(actor=actor, chunk=chunk)
+        questions_regenerate(actor=actor, chunk=chunk, config=config)
     claim.progress(len(todo), len(todo), "passages")
 
 

@@ -23,7 +23,8 @@ from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, Docu
 from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, opened_with_password, tags_of
 from apps.knowledge.rules.locks import check_not_moving
-from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.texts import clean_custom_metadata, clean_title, with_overrides
+from apps.knowledge.rules.wishes import clean_process_config
 from apps.knowledge.selectors import as_uuid, in_folder
 from apps.knowledge.services.bases import CLEANUP
 from apps.knowledge.services.summaries import summary_refresh

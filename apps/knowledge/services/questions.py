@@ -62,14 +62,15 @@ def question_put(*, actor: Actor, chunk: Chunk, question: str, question_id: str 
     return made
 
 
-def questions_regenerate(*, actor: Actor, chunk: Chunk) -> list[Question]:
-    """Questions written by the chat model of the base, in place of all there were; as many as the base says (3 unless set, at most 10).
+def questions_regenerate(*, actor: Actor, chunk: Chunk, config: dict[str, Any] | None = None) -> list[Question]:
+    """Questions written by the chat model of the base, in place of all there were; as many as `config`, else the base, says (3 unless set,
+    at most 10).
 
     Raises: InvalidInput (no_chat_model, what is wrong with the model, or the passage changed while it wrote).
     """
     authorize(actor, "chunk.write", chunk)
     _check_kind(chunk)
-    config = chunk.kb.options.get("question_generation_config") or {}
+    config = config or chunk.kb.options.get("question_generation_config") or {}
     try:
         texts = questions_draft(chunk, config)
     except MODEL_ERRORS as error:
