@@ -134,7 +134,9 @@ def document_embedded(document: Document, *, remark: str = "") -> None:
 
 def document_complete(document: Document, *, remark: str = "", error: str = "") -> None:
     """The last pass of an attempt is over; the document waits for others of its passes if there are any."""
-    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(kind__in=(*EMBEDS, ENRICH))
+    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(
+        kind__in=(*EMBEDS, ENRICH)
+    )
     if others.exists():
         return
     trace.start(document, document.attempt, "postprocess")

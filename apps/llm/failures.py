@@ -78,6 +78,15 @@ FAILURES: dict[str, Failure] = {
         _("The embedding model cannot be used"),
         _("Test it on the page Models; the test says what is wrong."),
     ),
+    "secret_unreadable": Failure(
+        _("Key unreadable"),
+        _("The stored API key cannot be read, because the portal's own keys have changed"),
+        _("Enter the API key again on the page Models."),
+    ),
+}
+
+#: What can be wrong with chat, vision and rerank models; no document waits for these.
+CALL_FAILURES: dict[str, Failure] = {
     "model_timeout": Failure(
         _("No answer"),
         _("The model did not answer in time"),
@@ -128,14 +137,11 @@ FAILURES: dict[str, Failure] = {
         _("The model cannot be used"),
         _("Test it on the page Models; the test says what is wrong."),
     ),
-    "secret_unreadable": Failure(
-        _("Key unreadable"),
-        _("The stored API key cannot be read, because the portal's own keys have changed"),
-        _("Enter the API key again on the page Models."),
-    ),
 }
 
 
 def failure_of(code: str) -> Failure:
     """The words of a code; those of an unusable model when it is not on the list."""
-    return FAILURES.get(code) or FAILURES["model_unavailable" if code.startswith("model_") else "embedding_unavailable"]
+    if code.startswith("model_"):
+        return CALL_FAILURES.get(code, CALL_FAILURES["model_unavailable"])
+    return FAILURES.get(code, FAILURES["embedding_unavailable"])

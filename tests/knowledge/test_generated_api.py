@@ -14,9 +14,9 @@ from apps.ingestion.models import IngestionRun
 from apps.ingestion.services import enrich_start
 from apps.knowledge.events import ChunksChanged, SummaryWanted
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
-from apps.llm.services.chat import ChatModel
 from apps.llm.models import Model
 from apps.llm.services import model_users
+from apps.llm.services.chat import ChatModel
 from tests.support.endpoint import Endpoint, answer, serving
 
 
@@ -251,7 +251,10 @@ def test_what_is_written_after_parsing(world: Any, endpoint: Endpoint, run_jobs:
         world.base.refresh_from_db()
     wanted = world.make_document(world.base, "a", chunks=2)
     plain = world.make_document(
-        world.base, "b", chunks=1, metadata={"process_overrides": {"summary_enabled": False, "question_generation_config": {"enabled": False}}}
+        world.base,
+        "b",
+        chunks=1,
+        metadata={"process_overrides": {"summary_enabled": False, "question_generation_config": {"enabled": False}}},
     )
     endpoint.says = lambda asked: '["Q one?"]' if "JSON array" in asked["messages"][-1]["content"] else "A summary."
     with space_scope(world.space.pk):

@@ -1,5 +1,6 @@
-from apps.knowledge.downloads import document_original, original_name
+from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
+from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -12,7 +13,6 @@ from apps.knowledge.selectors.bases import (
     recent_bases,
 )
 from apps.knowledge.selectors.contents import (
-    activity_list,
     chunk_get,
     chunk_list,
     chunk_neighbours,
@@ -30,6 +30,7 @@ from apps.knowledge.selectors.documents import (
     document_search,
     documents_batch,
     documents_get,
+    folder_count,
     folder_paths,
     folder_tree,
     in_folder,
@@ -38,20 +39,26 @@ from apps.knowledge.selectors.documents import (
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
 __all__ = [
+    "ARCHIVE_LIMIT",
     "accepted_extensions",
     "document_original",
     "original_name",
     "space_warning",
     "BaseCounts",
     "BaseRow",
+    "Change",
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
+    "activity_facets",
+    "activity_get",
     "activity_list",
+    "actor_names",
     "as_uuid",
     "base_get",
     "base_list",
     "base_row",
+    "changes_of",
     "chunk_get",
     "chunk_list",
     "chunk_neighbours",
@@ -63,6 +70,7 @@ __all__ = [
     "document_search",
     "documents_batch",
     "documents_get",
+    "folder_count",
     "folder_paths",
     "folder_tree",
     "has_documents",
@@ -70,6 +78,7 @@ __all__ = [
     "move_get",
     "move_targets",
     "recent_bases",
+    "redacted",
     "revision_list",
     "tag_get",
     "tag_list",

@@ -212,6 +212,13 @@ def folder_tree(*, actor: Actor, base: KnowledgeBase) -> FolderTree:
     return FolderTree(counts.get("", 0), sum(counts.values()), roots)
 
 
+def folder_count(*, actor: Actor, base: KnowledgeBase, path: str) -> int:
+    """How many documents lie in a folder and below it; `path` is in normal form and not empty."""
+    authorize(actor, "folder.read", base)
+    rows = Document.objects.visible_to(actor).filter(in_folder(path, recursive=True), kb=base)
+    return int(rows.exclude(parse_status=ParseStatus.DELETING).count())
+
+
 def folder_paths(*, actor: Actor, base: KnowledgeBase) -> list[str]:
     """Every folder that holds documents, for pickers."""
     authorize(actor, "folder.read", base)

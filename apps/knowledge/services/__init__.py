@@ -18,6 +18,7 @@ from apps.knowledge.services.documents import (
     documents_delete,
     documents_into_folder,
     documents_reparse,
+    folder_drop,
     folder_rename,
     tags_replace,
 )
@@ -26,11 +27,12 @@ from apps.knowledge.services.intake import Arrival, Stored, document_import_url,
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
-from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
+from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
 
 __all__ = [
     "Arrival",
     "Deleted",
+    "Detached",
     "Refiled",
     "Stored",
     "base_clear",
@@ -56,6 +58,7 @@ __all__ = [
     "documents_into_folder",
     "documents_move",
     "documents_reparse",
+    "folder_drop",
     "folder_rename",
     "has_chat_model",
     "question_delete",
@@ -69,6 +72,7 @@ __all__ = [
     "summary_store",
     "tag_create",
     "tag_delete",
+    "tag_detach_delete",
     "tag_update",
     "tags_replace",
 ]

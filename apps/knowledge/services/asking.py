@@ -8,8 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import DomainError, InvalidInput, TransientError, Unavailable
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
-from apps.llm.services.chat import ChatModel, Message, chat_model, chat_model_known
 from apps.llm.failures import failure_of
+from apps.llm.services.chat import ChatModel, Message, chat_model, chat_model_known
 
 NO_MODEL = _(
     "No chat model is chosen for this knowledge base, so nothing can be written by a model. An admin adds one on the page Models and "

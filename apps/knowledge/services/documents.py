@@ -11,6 +11,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat, Substr
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
@@ -25,7 +26,7 @@ from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, ope
 from apps.knowledge.rules.locks import check_not_moving
 from apps.knowledge.rules.texts import clean_custom_metadata, clean_title, with_overrides
 from apps.knowledge.rules.wishes import clean_process_config
-from apps.knowledge.selectors import as_uuid, in_folder
+from apps.knowledge.selectors import as_uuid, folder_count, in_folder
 from apps.knowledge.services.bases import CLEANUP
 from apps.knowledge.services.summaries import summary_refresh
 
@@ -295,6 +296,30 @@ def folder_rename(*, actor: Actor, base: KnowledgeBase, source: str, target: str
                 changes={"folder_path": {"before": old, "after": new}},
             )
     return Refiled(moved, new)
+
+
+def folder_drop(*, actor: Actor, base: KnowledgeBase, path: str) -> str:
+    """The folder's path, when nothing lies in it or below: then there is nothing left to remove, for folders are where documents lie.
+
+    Raises: InvalidInput(folder_in_use) with the `count` of documents when some do; nothing changes.
+    """
+    authorize(actor, "folder.update", base)
+    folder = clean_folder(path, field="folder")
+    if not folder:
+        raise InvalidInput(_("Name the folder."), field="folder")
+    if count := folder_count(actor=actor, base=base, path=folder):
+        raise InvalidInput(
+            ngettext_lazy(
+                "%(count)d document lies in this folder. Move or delete it first.",
+                "%(count)d documents lie in this folder. Move or delete them first.",
+                count,
+            )
+            % {"count": count},
+            code="folder_in_use",
+            field="folder",
+            count=count,
+        )
+    return folder
 
 
 def _refile(actor: Actor, rows: Any, path: Any) -> int:

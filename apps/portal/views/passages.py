@@ -118,7 +118,9 @@ class PassageRetryView(PassagePage):
         if is_htmx(request):
             return self.row(document, chunk)
         if chunk.index_status == Chunk.IndexStatus.FAILED:
-            return done(request, _("The index could not be written again. Your text is kept."), back=self.back(document, chunk), kind="danger")
+            return done(
+                request, _("The index could not be written again. Your text is kept."), back=self.back(document, chunk), kind="danger"
+            )
         return done(request, _("The passage is indexed."), back=self.back(document, chunk))
 
 

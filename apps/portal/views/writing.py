@@ -46,7 +46,9 @@ class SummaryView(DialogView):
         document = summary_regenerate(actor=self.actor, document=document)
         if is_htmx(request):
             return self._block(document)
-        return done(request, _("The summary is being written.") if _is_busy(document) else _("The summary is written."), back=_back(document))
+        return done(
+            request, _("The summary is being written.") if _is_busy(document) else _("The summary is written."), back=_back(document)
+        )
 
     def _block(self, document: Document) -> HttpResponse:
         return self.page("portal/_summary.html", {**summary_context(self.actor, document), "document": document})
@@ -174,7 +176,9 @@ class QuestionsView(DialogView):
                 question_put(actor=self.actor, chunk=chunk, question=text, question_id=question_id)
         except DomainError as error:
             fresh = self._chunk(document_id, chunk_id)
-            return self._drawer(fresh, at=action if action == "regenerate" else question_id or "new", error=str(error), typed=text, status=422)
+            return self._drawer(
+                fresh, at=action if action == "regenerate" else question_id or "new", error=str(error), typed=text, status=422
+            )
         if not is_htmx(request):
             return done(request, _("The questions are saved."), back=f"{reader_address(chunk.document)}?chunk={chunk.uid}#here")
         return self._drawer(self._chunk(document_id, chunk_id))

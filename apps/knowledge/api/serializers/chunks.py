@@ -11,6 +11,7 @@ from apps.common.api.views import PageQuery
 from apps.common.models import Activity
 from apps.knowledge.api.serializers.fields import Flag, TextList
 from apps.knowledge.models import Chunk, ChunkRevision
+from apps.knowledge.selectors import changes_of, redacted
 
 
 class ChunkListQuery(PageQuery):
@@ -182,7 +183,9 @@ class ActivityOut(serializers.Serializer[Activity]):
     details = serializers.JSONField()
     created_at = serializers.DateTimeField()
     actor = serializers.CharField(help_text="user:<id>, key:<id> or system")
-    changes = serializers.SerializerMethodField(help_text="{field: {before, after}} where the change has them.")
+    changes = serializers.SerializerMethodField(help_text="{field: {before, after, redacted}} where the change has them.")
+    actorMember = serializers.SerializerMethodField(help_text="{id, name} of the person or key; null when it is gone, or was the system.")
+    sourceType = serializers.SerializerMethodField(help_text="user, api_key or system.")
 
     def get_actor_user_id(self, row: Activity) -> str:
         return str(row.actor_user_id or "")
@@ -200,4 +203,19 @@ class ActivityOut(serializers.Serializer[Activity]):
         return ""
 
     def get_changes(self, row: Activity) -> Any:
-        return row.details.get("changes")
+        changes = changes_of(row)
+        return {each.field: {"before": each.before, "after": each.after, "redacted": each.redacted} for each in changes} or None
+
+    def get_actorMember(self, row: Activity) -> dict[str, str] | None:
+        name = self.context.get("actor_names", {}).get(row.actor)
+        return {"id": row.actor.partition(":")[2], "name": name} if name else None
+
+    def get_sourceType(self, row: Activity) -> str:
+        return {"user": "user", "key": "api_key"}.get(row.actor.partition(":")[0], "system")
+
+    def to_representation(self, row: Activity) -> dict[str, Any]:
+        shown = super().to_representation(row)
+        shown["details"], _hid = redacted(row.details)
+        if shown["changes"] is not None:
+            shown["details"]["changes"] = shown["changes"]
+        return shown

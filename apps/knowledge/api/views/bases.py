@@ -11,7 +11,7 @@ from apps.common.api.views import ApiView, Empty, Op
 from apps.knowledge.api.serializers.bases import BaseIn, BaseListQuery, BaseOut, BaseUpdateIn, SettingsIn, settings_out
 from apps.knowledge.api.serializers.chunks import ActivityOut, ActivityQuery
 from apps.knowledge.rules.configs import embedding_in_use
-from apps.knowledge.selectors import activity_list, base_get, base_list, base_row, has_documents, move_targets
+from apps.knowledge.selectors import activity_list, actor_names, base_get, base_list, base_row, has_documents, move_targets
 from apps.knowledge.services import (
     base_clear,
     base_create,
@@ -171,4 +171,5 @@ class BaseActivityView(ApiView):
             who=asked.get("actor", ""),
             limit=asked["limit"],
         )
+        self.render_context = {"actor_names": actor_names(actor=self.actor, who={row.actor for row in rows})}
         return self.render(rows, next_cursor=rows[-1].pk if rows else 0)
