@@ -31,7 +31,7 @@ INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: its headings, itself, its questions, and for the first passage the document's title, file name, tags."""
+    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0:
         tags = sorted(tag.name for tag in document.tags.all())

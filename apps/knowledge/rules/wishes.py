@@ -26,7 +26,7 @@ TEXTS = ("encoding", "image_pipeline")
 MEMBERS = frozenset((*FLAGS, *OBJECTS, *LISTS, *TEXTS))
 
 PICTURES = _(
-    "Pictures are read by OCR here; they are not described by a model, and no attributes are taken from them. Leave this out of the request."
+    "Pictures are read by OCR here; no model describes them, and no attributes are taken from them. Leave this out of the request."
 )
 SPEECH = _("Recordings cannot be turned into text here. Leave this out of the request.")
 GRAPH = _("Entities and relations are not extracted here. Leave this out of the request.")

@@ -58,7 +58,7 @@ def rows_read(names: Sequence[str], kinds: Sequence[str], values: Sequence[str])
 
 
 def metadata_of(rows: Sequence[MetadataRow]) -> dict[str, Any] | None:
-    """The metadata the rows say; None when some row is wrong, which then carries its `error`. Rows without a name and value are left out."""
+    """The metadata the rows say, empty rows left out; None when some row is wrong, which then carries its `error`."""
     found: dict[str, Any] = {}
     for row in rows:
         if not row.name:

@@ -155,7 +155,7 @@ def _sent(form: QueryDict) -> list[MetadataRow]:
 
 
 class QuestionsView(DialogView):
-    """GET shows the drawer; POST adds a question, or changes (`question_id`, `do=save`), deletes (`do=delete`), regenerates (`do=regenerate`)."""
+    """GET shows the drawer; POST adds a question, or does to one (`question_id`) or all what `do` says: save, delete, regenerate."""
 
     actions = {"GET": "chunk.read", "POST": "chunk.write"}
     template = "portal/_questions.html"
