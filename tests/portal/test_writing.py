@@ -187,3 +187,42 @@ def test_rows_of_metadata_keep_their_kinds() -> None:
     for bad in ("nan", "inf", "1e999", "", "x"):
         assert metadata_of([MetadataRow("a", "number", bad)]) is None
     assert len(rows_from({str(n): n for n in range(20)})) == 20
+
+
+def test_a_draft_is_found_by_nobody_until_it_is_published(library: Library) -> None:
+    """Contract knowledge 13.7, with the real pipeline and index."""
+    headers = {"X-Tenant-ID": str(library.space.pk)}
+    base = f"/api/v1/knowledge-bases/{library.base.uid}/knowledge/manual"
+
+    def send(method: str, address: str, **body: Any) -> Any:
+        return getattr(library.member, method)(address, body, content_type="application/json", headers=headers)
+
+    refused = send("post", base, title="Hours", content="Zirkonblume one", status="published")
+    assert (refused.status_code, refused.json()["error"]["code"]) == (400, 1010)
+    made = send("post", base, title="Hours", content="Zirkonblume one").json()["data"]
+    work_all("parse")
+    assert (made["parse_status"], made["metadata"]["version"], found(library, "Zirkonblume")) == ("draft", 1, [])
+    address = f"/api/v1/knowledge/manual/{made['id']}"
+    published = send("put", address, content="Zirkonblume two", status="publish").json()["data"]
+    assert (published["parse_status"], published["metadata"]["version"]) == ("pending", 2)
+    work_all("parse", "embed")
+    with space_scope(library.space.pk):
+        document = Document.objects.get(uid=made["id"])
+    (chunk,) = library.chunks(document)
+    assert document.parse_status == "completed" and chunk.content == "Zirkonblume two"
+    assert found(library, "Zirkonblume") == found(library, "Zirkonblume two", "vector") == [chunk.pk]
+    drafted = send("put", address, content="Zirkonblume three", status=" Draft ").json()["data"]
+    assert (drafted["parse_status"], drafted["enable_status"], drafted["metadata"]["version"]) == ("draft", "disabled", 3)
+    assert found(library, "Zirkonblume") == found(library, "Zirkonblume two", "vector") == []
+    assert send("put", address, content="x", status="published").json()["error"]["code"] == 1010
+    send("put", address, content="Zirkonblume four", status="publish")
+    work_all("parse")
+    (chunk,) = library.chunks(document)
+    assert chunk.content == "Zirkonblume four" and found(library, "Zirkonblume") == [chunk.pk]
+
+
+def test_the_editor_keeps_a_draft_in_the_browser(library: Library) -> None:
+    document = library.write("Note", "# Text")
+    new = library.page(f"/s/{library.space.pk}/bases/{library.base.uid}/documents/new")
+    assert f'data-guard="document-new-{library.base.uid}"' in new
+    assert f'data-guard="document-{document.uid}"' in library.page(library.url(document, "edit"))
