@@ -66,9 +66,9 @@ def document_update(
     with transaction.atomic():
         document = _locked(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
-        if changed := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
+        if theirs := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
             raise Conflict(
-                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **changed
+                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **theirs
             )
         if title.strip():
             document.title = clean_title(title)
