@@ -17,6 +17,7 @@ from apps.knowledge.events import (
     DocumentParseCancelled,
     DocumentsDeleted,
     DocumentsRefiled,
+    DocumentsReparsed,
     DocumentStored,
     SummaryWanted,
 )
@@ -33,6 +34,13 @@ def _document_stored(event: DocumentStored) -> None:
     services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options}, password=event.password)
 
 
+@listen(DocumentsReparsed)
+def _documents_reparsed(event: DocumentsReparsed) -> None:
+    services.documents_supersede(event.document_ids, reason="superseded")
+    Document.objects.filter(pk__in=event.document_ids).update(attempt=F("attempt") + 1)
+    services.parses_start(event.document_ids, {pk: {"trigger": "reparse", **options} for pk, options in event.options.items()})
+
+
 @listen(DocumentParseCancelled)
 def _parse_cancelled(event: DocumentParseCancelled) -> None:
     document = Document.objects.get(pk=event.document_id)
@@ -44,8 +52,7 @@ def _parse_cancelled(event: DocumentParseCancelled) -> None:
 
 @listen(DocumentsDeleted)
 def _documents_deleted(event: DocumentsDeleted) -> None:
-    for document_id in event.document_ids:
-        services.runs_supersede(document_id, reason="deleted")
+    services.documents_supersede(event.document_ids, reason="deleted")
 
 
 @listen(BaseDeleted)

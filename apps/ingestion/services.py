@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -43,6 +44,26 @@ def run_start(document: Document, kind: str, options: dict[str, Any] | None = No
     passwords.keep(run, password)
     enqueue(run)
     return run
+
+
+def parses_start(document_ids: Sequence[int], options: dict[int, dict[str, Any]]) -> None:
+    """Queue a parse of each of many documents that have no live one, in the caller's transaction and a constant number of queries."""
+    rows = Document.objects.filter(pk__in=document_ids).order_by("pk").only("pk", "space_id", "attempt")
+    runs = [
+        IngestionRun(space_id=row.space_id, document=row, kind=PARSE, document_attempt=row.attempt, options=options.get(row.pk, {}))
+        for row in rows
+    ]
+    made = IngestionRun.objects.bulk_create(runs)
+    if made:
+        enqueue(made[0])  # one bell is enough: a worker goes on until nothing is left
+
+
+def documents_supersede(document_ids: Sequence[int], *, reason: str) -> None:
+    """`runs_supersede` for many documents."""
+    passwords.forget_all(document_ids)
+    IngestionRun.objects.filter(document_id__in=document_ids, state__in=LIVE).update(
+        state=RunState.CANCELLED, reason=reason, finished_at=timezone.now(), claim_token=None, cancel_requested=True
+    )
 
 
 def embed_start(document: Document, options: dict[str, Any] | None = None) -> IngestionRun | None:

@@ -75,3 +75,12 @@ class BaseChanged:
     space_id: int
     kb_id: int
     changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsReparsed:
+    """Documents of one space go through the pipeline again; `options`: what each one's pass is told, by primary key."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+    options: dict[int, dict[str, Any]]

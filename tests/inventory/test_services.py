@@ -20,6 +20,7 @@ WITHOUT_ACTOR = {
     "apps/knowledge/services/summaries.py:summary_draft": "stores nothing; the service that keeps the draft checks the actor",
     "apps/knowledge/services/summaries.py:summary_refresh": "follows a change whose own service checked the actor",
     "apps/llm/services/chat.py:*": "tells which chat model an id names within the open scope; who may choose it was checked before",
+    "apps/llm/services/probes.py:*": "asks a model for the services that checked the actor",
     "apps/llm/services/embedders.py:*": "tells which embedder a model id names within the open scope; who may choose it was checked before",
 }
 

@@ -95,7 +95,7 @@ def test_a_draft_is_checked_and_a_stored_key_does_not_travel(world: World, endpo
         assert client.post(address, {**asked, "baseUrl": other.url}).json()["data"]["available"] is True
         assert "authorization" not in other.headers[-1]
     refused = client.post("/api/v1/initialization/rerank/check", asked).json()["data"]
-    assert refused["available"] is False and refused["message"].startswith("The server answered with something")
+    assert refused["available"] is False and refused["message"].startswith("服务的回答不是这类模型应有的内容")
 
 
 def test_the_catalogue_sorts_models_by_what_they_are_for(world: World, endpoint: Endpoint) -> None:

@@ -188,3 +188,11 @@ def embedding_in_use(model_id: str) -> dict[str, Any]:
         "dimension": entry.dimension,
         "credentials": {"apiKey": entry.has_key},
     }
+
+
+def chat_in_use(model_id: str) -> dict[str, Any]:
+    """The language model a base uses, likewise; empty when it has none."""
+    row = model_row(model_id, Model.Type.CHAT)
+    if row is None:
+        return {}
+    return {"source": "remote", "modelId": model_id, "modelName": row.name, "baseUrl": "", "credentials": {"apiKey": bool(row.api_key)}}

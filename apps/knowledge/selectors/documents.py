@@ -103,7 +103,10 @@ def documents_get(*, actor: Actor, base: KnowledgeBase, ids: Sequence[Any], fiel
     uids = [as_uuid(name) for name in names]
     found = {
         row.uid: row
-        for row in Document.objects.visible_to(actor).filter(kb=base, uid__in=[uid for uid in uids if uid]).select_related("kb")
+        for row in Document.objects.visible_to(actor)
+        .filter(kb=base, uid__in=[uid for uid in uids if uid])
+        .select_related("kb")
+        .prefetch_related("tags")
     }
     missing = [name for name, uid in zip(names, uids, strict=True) if uid not in found]
     if missing:

@@ -22,8 +22,8 @@ from apps.common.policy import authorize
 from apps.llm.events import ModelUseAsked
 from apps.llm.models import Model
 from apps.llm.plugins.guard import REFUSED
-from apps.llm.probes import answered, ask
 from apps.llm.services.embedders import asked
+from apps.llm.services.probes import answered, ask
 
 MAX_MODELS = 100
 MAX_KEY = 4096

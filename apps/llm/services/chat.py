@@ -13,7 +13,7 @@ from apps.common.errors import TransientError
 from apps.llm.breaker import Breaker
 from apps.llm.models import Model
 from apps.llm.plugins.endpoint_calls import call
-from apps.llm.probes import call_options
+from apps.llm.services.probes import call_options
 from apps.llm.selectors import model_row
 
 KEPT = 64

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 from apps.common.errors import DomainError, InvalidInput
 from apps.knowledge.models import Document, KnowledgeBase
 from apps.knowledge.selectors import base_get, document_list, documents_get, folder_paths, tag_list
-from apps.knowledge.services import document_reparse, documents_delete, documents_into_folder, tags_replace
+from apps.knowledge.services import document_reparse, documents_delete, documents_into_folder, documents_reparse, tags_replace
 from apps.portal import links
 from apps.portal.document_query import ListQuery
 from apps.portal.templatetags.portal import known_hue
@@ -129,7 +129,13 @@ class BulkReparseView(BulkView):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         documents = self.chosen(request, base)
-        failed = self.each(documents, lambda document: self._reparse(document))
+        failed: list[tuple[Document, str]] = []
+        for start in range(0, len(documents), SLICE):
+            part = documents[start : start + SLICE]
+            try:
+                documents_reparse(actor=self.actor, base=base, documents=part)
+            except DomainError:  # one of them cannot be parsed now: find out which
+                failed += self.each(part, self._reparse)
         text = _("%(documents)s being parsed again.") % {"documents": documents_text(len(documents))}
         return self.report(base, len(documents), failed, text)
 
