@@ -13,8 +13,8 @@ from apps.common.errors import TransientError
 from apps.llm.breaker import Breaker
 from apps.llm.models import Model
 from apps.llm.plugins.endpoint_calls import call
-from apps.llm.services.probes import call_options
 from apps.llm.selectors import model_row
+from apps.llm.services.probes import call_options
 
 KEPT = 64
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
