@@ -268,3 +268,40 @@ def test_what_is_written_after_parsing(world: Any, endpoint: Endpoint, run_jobs:
     assert world.fresh(plain).summary_status == "none"
     with space_scope(world.space.pk):
         assert model_users(actor=world.admin.actor, model_id=str(row.uid)) == ["Handbook"], "so it cannot be deleted"
+
+
+def test_a_model_that_is_down_is_left_alone_and_one_put_right_is_asked_at_once(world: Any, endpoint: Endpoint) -> None:
+    row = chooses(world, endpoint, read_timeout_s=0.3)
+    document = world.make_document(world.base, "a", chunks=1)
+
+    def hang(_body: object, _handler: Any) -> None:
+        endpoint.released.wait(5)
+
+    endpoint.behave = hang  # type: ignore[assignment]
+    said = summarise(world, document)
+    assert said.status_code == 400 and "The model did not answer in time" in said.json()["error"]["message"]
+    assert summarise(world, document).status_code == 400 and len(endpoint.requests) == 1, "it rests, nobody waits for it again"
+    endpoint.behave = None
+    with unscoped("an admin puts it right"):
+        Model.objects.filter(pk=row.pk).update(name="other")
+    assert summarise(world, document).json()["data"]["description"] == "A text."
+
+
+def test_an_answer_without_text_is_none(world: Any, endpoint: Endpoint) -> None:
+    chooses(world, endpoint)
+    document = world.make_document(world.base, "a", chunks=1)
+    for empty in ("", "  ", "<think>only thoughts", "<think>a</think>"):
+        endpoint.says = empty
+        assert summarise(world, document).status_code == 400
+    assert (world.fresh(document).description, world.fresh(document).summary_status) == ("", "none")
+
+
+def test_a_long_document_is_shown_in_parts_from_start_to_end() -> None:
+    from apps.knowledge.services.asking import MAX_SHOWN, excerpt
+
+    passages = [f"Passage {n}. " + "x" * 500 for n in range(200)]
+    shown = excerpt(passages)
+    numbers = [int(line.split(".")[0].split()[1]) for line in shown.split("\n\n") if line.startswith("Passage")]
+    assert len(shown) <= MAX_SHOWN and numbers == sorted(set(numbers))
+    assert numbers[:5] == [0, 1, 2, 3, 4] and numbers[-1] > 150
+    assert excerpt(["a", "b"]) == "a\n\nb" and len(excerpt(["y" * 50_000])) == MAX_SHOWN
