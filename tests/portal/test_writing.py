@@ -60,12 +60,21 @@ def test_a_question_leads_to_its_passage_by_words_and_by_meaning(library: Librar
     assert "Answers “何时更换滤芯 Zirkonblume?”" in page
     headers = {"X-Tenant-ID": str(library.space.pk)}
     hits = library.client.post(
-        f"/api/v1/knowledge-bases/{library.base.uid}/hybrid-search", {"query_text": "滤芯"}, content_type="application/json", headers=headers
+        f"/api/v1/knowledge-bases/{library.base.uid}/hybrid-search",
+        {"query_text": "滤芯"},
+        content_type="application/json",
+        headers=headers,
     ).json()["data"]
     assert (hits[0]["matched_content"], hits[0]["metadata"]["question"]) == ("何时更换滤芯 Zirkonblume?",) * 2
-    assert "question" not in library.client.post(
-        f"/api/v1/knowledge-bases/{library.base.uid}/hybrid-search", {"query_text": "注水"}, content_type="application/json", headers=headers
-    ).json()["data"][0]["metadata"], "the text itself led there"
+    assert (
+        "question"
+        not in library.client.post(
+            f"/api/v1/knowledge-bases/{library.base.uid}/hybrid-search",
+            {"query_text": "注水"},
+            content_type="application/json",
+            headers=headers,
+        ).json()["data"][0]["metadata"]
+    ), "the text itself led there"
     with space_scope(library.space.pk):
         assert Chunk.objects.get(pk=chunk.pk).index_status == "ready"
         assert Chunk.objects.get(pk=chunk.pk).content_revision == 0, "a question is no edit of the text"
