@@ -19,6 +19,7 @@ from apps.knowledge.events import (
     DocumentsRefiled,
     DocumentsReparsed,
     DocumentStored,
+    SummaryWanted,
 )
 from apps.knowledge.models import Document, KnowledgeBase
 from apps.llm.events import ModelUseAsked
@@ -91,6 +92,13 @@ def _chunks_changed(event: ChunksChanged) -> None:
     document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
     if document is not None and document.is_answerable:
         services.embed_start(document, {"trigger": "edit"})
+
+
+@listen(SummaryWanted)
+def _summary_wanted(event: SummaryWanted) -> None:
+    document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
+    if document is not None:
+        services.run_start(document, services.ENRICH, {"summary": True})
 
 
 @listen(ModelUseAsked)

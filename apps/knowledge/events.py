@@ -55,6 +55,14 @@ class ChunksChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryWanted:
+    """The summary of a document is to be written (again) in the background; its row says `pending`."""
+
+    space_id: int
+    document_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class BaseDeleted:
     space_id: int
     kb_id: int

@@ -10,7 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apps.portal.forms.metadata import digest
 from tests.support.world import PASSWORD, World
+
+NO_METADATA, NO_SUMMARY = digest({}), digest("")  # what a form of an untouched document was opened with
 
 Make = Callable[[World], dict[str, Any]]
 
@@ -67,6 +70,8 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
     "POST chunk-revert": lambda ids: {"revision": 0},
+    "PUT chunk-questions": lambda ids: {"question": "How often is the pump replaced?"},
+    "DELETE chunk-questions": lambda ids: {"question_id": "none"},
     "POST chunker-preview": lambda ids: {"text": "One. Two."},
     "PUT document": lambda ids: {"title": "Renamed"},
     "POST document-batch-delete": lambda ids: {"kb_id": str(ids["kb_id"]), "ids": [str(ids["document_id"])]},
@@ -107,6 +112,9 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page document-rename": lambda ids: {"title": "Renamed"},
     "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},
+    "POST page document-metadata": lambda ids: {"name": "year", "kind": "number", "value": "2024", "seen": NO_METADATA},
+    "POST page document-summary-edit": lambda ids: {"description": "About pumps.", "seen": NO_SUMMARY},
+    "POST page passage-questions": lambda ids: {"question": "How often is the pump replaced?"},
     "POST page passage-edit": lambda ids: {"content": "The pump is replaced every year.", "revision": 0},
     "POST page passage-revert": lambda ids: {"revision": 0},
     "POST page passage-state": lambda ids: {"enabled": "0", "revision": 0},

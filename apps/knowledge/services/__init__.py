@@ -1,3 +1,4 @@
+from apps.knowledge.services.asking import has_chat_model
 from apps.knowledge.services.bases import (
     base_clear,
     base_create,
@@ -24,6 +25,8 @@ from apps.knowledge.services.documents import (
 from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
+from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
+from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
 from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
 
 __all__ = [
@@ -57,6 +60,16 @@ __all__ = [
     "documents_reparse",
     "folder_drop",
     "folder_rename",
+    "has_chat_model",
+    "question_delete",
+    "question_put",
+    "questions_draft",
+    "questions_of",
+    "questions_regenerate",
+    "summary_draft",
+    "summary_regenerate",
+    "summary_state_set",
+    "summary_store",
     "tag_create",
     "tag_delete",
     "tag_detach_delete",

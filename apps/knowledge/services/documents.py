@@ -24,9 +24,11 @@ from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, Docu
 from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, opened_with_password, tags_of
 from apps.knowledge.rules.locks import check_not_moving
-from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.texts import clean_custom_metadata, clean_title, with_overrides
+from apps.knowledge.rules.wishes import clean_process_config
 from apps.knowledge.selectors import as_uuid, folder_count, in_folder
 from apps.knowledge.services.bases import CLEANUP
+from apps.knowledge.services.summaries import summary_refresh
 
 SLICE = 500
 
@@ -52,15 +54,22 @@ def document_update(
     title: str = "",
     description: str | None = None,
     custom_metadata: dict[str, Any] | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document with its new title, summary, custom metadata (contract knowledge 4.10); None, and an empty title, mean unchanged.
 
-    Raises: InvalidInput naming the key at fault in `details`.
+    `seen`: what the editor saw in the fields they change. Other metadata refreshes a summary that is there, if a model writes for the base.
+
+    Raises: InvalidInput naming the key at fault in `details`; Conflict with the current values when a field is not what was seen.
     """
     authorize(actor, "document.update", document)
     with transaction.atomic():
         document = _locked(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
+        if theirs := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
+            raise Conflict(
+                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **theirs
+            )
         if title.strip():
             document.title = clean_title(title)
         if description is not None:
@@ -72,6 +81,8 @@ def document_update(
         if changed:
             document.index_rev += 1
             document.save(update_fields=[*changed, "summary_status", "index_rev", "updated_at"])
+            if "custom_metadata" in changed and description is None:
+                summary_refresh(document)
             changes = {name: {"before": before[name], "after": getattr(document, name)} for name in changed}
             audit(
                 actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=changed, changes=changes
