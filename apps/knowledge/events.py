@@ -61,6 +61,36 @@ class BaseDeleted:
 
 
 @dataclass(frozen=True, slots=True)
+class CopyStarted:
+    """A base is going to be filled with what another one holds: it may take over how that one is served."""
+
+    space_id: int
+    source_kb_id: int
+    target_kb_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsCopied:
+    """Documents came into a base with their passages: the index must hold them, missing vectors must be made.
+
+    `pairs`: (primary key of the document copied, of its copy). Copies that wait to be parsed are announced as `DocumentStored`.
+    """
+
+    space_id: int
+    source_kb_id: int
+    target_kb_id: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFilled:
+    """Every document of a copy is there: the index must hold exactly these before the copy is called complete."""
+
+    space_id: int
+    kb_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class BaseChanged:
     """Settings of a base changed; `changed` names the fields."""
 

@@ -23,6 +23,7 @@ KINDS: dict[str, Any] = {
     "embed_remote": _("Make vectors (endpoint)"),
     "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
+    "copy": _("Copy a base"),
     "move": _("Move documents"),
 }
 #: state of a run or document -> look of its mark

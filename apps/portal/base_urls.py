@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, documents, folders, home, tags, uploads, vectors
+from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, uploads, vectors
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -14,6 +14,10 @@ urlpatterns = [
     path(_SPACE, home.BaseListView.as_view(), name="home"),
     path(_SPACE + "bases/new", home.BaseCreateView.as_view(), name="base-create"),
     path(_SPACE + "bases/samples", home.SamplesView.as_view(), name="base-samples"),
+    path(_SPACE + "copies", copies.CopiesView.as_view(), name="copies"),
+    path(_SPACE + "copies/<str:task_id>/stop", copies.CopyStopView.as_view(), name="copy-stop"),
+    path(_BASE + "copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path(_BASE + "clear", copies.BaseClearView.as_view(), name="base-clear"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),
     path(_BASE + "live", documents.DocumentsLiveView.as_view(), name="documents-live"),
     path(_BASE + "menu", home.BaseMenuView.as_view(), name="base-menu"),

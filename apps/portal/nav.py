@@ -27,6 +27,8 @@ BASE_ROUTES = (
     "base-settings",
     "base-reindex",
     "base-delete",
+    "base-copy",
+    "base-clear",
     "base-tags",
     "base-test",
     "document-new",

@@ -10,7 +10,17 @@ from django.db import transaction
 
 from apps.common.events import listen
 from apps.common.scope import space_scope
-from apps.knowledge.events import BaseChanged, BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.knowledge.events import (
+    BaseChanged,
+    BaseDeleted,
+    BaseFilled,
+    ChunksChanged,
+    CopyStarted,
+    DocumentsCopied,
+    DocumentsDeleted,
+    DocumentsRefiled,
+    DocumentStored,
+)
 from apps.retrieval import services
 from apps.retrieval.engine import engine
 from apps.retrieval.journal import forget_texts
@@ -44,6 +54,23 @@ def _base_deleted(event: BaseDeleted) -> None:
 @listen(DocumentsRefiled)
 def _documents_refiled(event: DocumentsRefiled) -> None:
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
+
+
+@listen(CopyStarted)
+def _copy_started(event: CopyStarted) -> None:
+    """A base that has no vectors of its own is served by those of the base it is a copy of: they are kept by content."""
+    services.share_serving_space(event.source_kb_id, event.target_kb_id)
+
+
+@listen(DocumentsCopied)
+def _documents_copied(event: DocumentsCopied) -> None:
+    _after_commit(event.space_id, partial(services.index_documents, event.space_id, [copy for _source, copy in event.pairs]))
+
+
+@listen(BaseFilled)
+def _base_filled(event: BaseFilled) -> None:
+    """A worker killed between its commit and the index left documents the index does not hold."""
+    _after_commit(event.space_id, partial(services.reconcile_base, event.space_id, event.kb_id))
 
 
 @listen(ChunksChanged)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.knowledge.api.views import bases, contents, documents, downloads, intake
+from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake
 
 upstream: list[URLPattern] = [
     path("knowledge-bases", bases.BaseListView.as_view(), name="base-list"),
+    path("knowledge-bases/copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path("knowledge-bases/copy/progress/<str:task_id>", copies.CopyProgressView.as_view(), name="base-copy-progress"),
+    path("knowledge-bases/copy/progress/<str:task_id>/cancel", copies.CopyCancelView.as_view(), name="base-copy-cancel"),
+    path("knowledge-bases/<str:kb_id>/duplicate", copies.BaseDuplicateView.as_view(), name="base-duplicate"),
     path("knowledge-bases/<str:kb_id>", bases.BaseView.as_view(), name="base"),
     path("knowledge-bases/<str:kb_id>/pin", bases.BasePinView.as_view(), name="base-pin"),
     path("knowledge-bases/<str:kb_id>/move-targets", bases.BaseMoveTargetsView.as_view(), name="base-move-targets"),
@@ -45,6 +49,9 @@ upstream: list[URLPattern] = [
 #: Where the contract names no tail, the upstream one is kept under `bases/` or `documents/` (contract knowledge 14).
 proxied: list[URLPattern] = [
     path("bases", bases.BaseListView.as_view(), name="base-list"),
+    path("bases/copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path("bases/copy/progress/<str:task_id>", copies.CopyProgressView.as_view(), name="base-copy-progress"),
+    path("bases/copy/progress/<str:task_id>/cancel", copies.CopyCancelView.as_view(), name="base-copy-cancel"),
     path("bases/<str:kb_id>", bases.BaseView.as_view(), name="base"),
     path("bases/<str:kb_id>/move-targets", bases.BaseMoveTargetsView.as_view(), name="base-move-targets"),
     path("bases/<str:kb_id>/activity", bases.BaseActivityView.as_view(), name="base-activity"),

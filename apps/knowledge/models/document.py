@@ -34,7 +34,7 @@ IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING
 class DocumentQuerySet(SpaceQuerySet):
     def visible_to(self, actor: Actor) -> DocumentQuerySet:
         """Live documents of live bases of the actor's space; for a limited API key only those of its bases."""
-        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True, kb__is_hidden=False)
         return rows if actor.kb_uids is None else rows.filter(kb__uid__in=actor.kb_uids)
 
 

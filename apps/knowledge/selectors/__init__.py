@@ -20,6 +20,7 @@ from apps.knowledge.selectors.contents import (
     tag_get,
     tag_list,
 )
+from apps.knowledge.selectors.copies import CopyPlan, copies_by_pk, copies_live, copy_get, copy_hindrance, copy_plan
 from apps.knowledge.selectors.documents import (
     DocumentFilters,
     FolderNode,
@@ -56,6 +57,12 @@ __all__ = [
     "chunk_list",
     "chunk_neighbours",
     "clean_ids",
+    "CopyPlan",
+    "copies_by_pk",
+    "copies_live",
+    "copy_get",
+    "copy_hindrance",
+    "copy_plan",
     "counts_of",
     "document_deleted_at",
     "document_get",

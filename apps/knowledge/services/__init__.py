@@ -8,6 +8,7 @@ from apps.knowledge.services.bases import (
     base_visit,
 )
 from apps.knowledge.services.chunks import chunk_revert, chunk_update, chunks_delete, document_indexed
+from apps.knowledge.services.copies import base_copy, base_duplicate, copy_cancel, copy_name
 from apps.knowledge.services.documents import (
     Deleted,
     Refiled,
@@ -31,8 +32,10 @@ __all__ = [
     "Refiled",
     "Stored",
     "base_clear",
+    "base_copy",
     "base_create",
     "base_delete",
+    "base_duplicate",
     "base_pin_toggle",
     "base_settings_update",
     "base_update",
@@ -40,6 +43,8 @@ __all__ = [
     "chunk_revert",
     "chunk_update",
     "chunks_delete",
+    "copy_cancel",
+    "copy_name",
     "document_cancel",
     "document_fetch_source",
     "document_import_url",

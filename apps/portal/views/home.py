@@ -21,6 +21,7 @@ from apps.knowledge.selectors.figures import BaseFigures, base_figures
 from apps.knowledge.services import base_create, base_delete, base_pin_toggle
 from apps.portal import links, samples
 from apps.portal.base_frame import marks
+from apps.portal.copies import copies_context
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go
 
@@ -62,6 +63,7 @@ class BaseListView(PageView):
             "total": len(cards),
             "groups": self._found(cards, query) if query else self._groups(cards),
             "space_id": space_id,
+            **copies_context(self.actor),
             "samples_loaded": any(samples.is_sample_base(row.base) for row in rows),
             "crumbs": [{"label": _("Knowledge bases")}],
         }
@@ -153,6 +155,8 @@ class BaseMenuView(PageView):
         context = {
             "base": base,
             "pinned": base_row(actor=self.actor, base=base).is_pinned,
+            "copy_refused": not allowed(self.actor, "base.copy", base),
+            "clear_refused": not allowed(self.actor, "base.clear", base),
             "delete_refused": not allowed(self.actor, "base.delete", base),
         }
         return self.page("portal/_base_menu.html", context)
