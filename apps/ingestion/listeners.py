@@ -14,10 +14,11 @@ from apps.knowledge.events import (
     BaseChanged,
     BaseDeleted,
     ChunksChanged,
-    DocumentsCopied,
     DocumentParseCancelled,
+    DocumentsCopied,
     DocumentsDeleted,
     DocumentsRefiled,
+    DocumentsRestored,
     DocumentStored,
 )
 from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
@@ -91,6 +92,13 @@ def _documents_copied(event: DocumentsCopied) -> None:
         copies.update(vector_count=0)
     for document in copies:
         services.embed_start(document, {"trigger": "system"})
+
+
+@listen(DocumentsRestored)
+def _documents_restored(event: DocumentsRestored) -> None:
+    """The base may have changed its model while they were away: each gets the vectors it lacks, most lack none, and its place in the index."""
+    rows = Document.objects.filter(pk__in=event.document_ids, chunk_count__gt=0, enabled=True).select_related("kb")
+    services.embeds_start([document for document in rows if document.is_answerable], {"trigger": "system"})
 
 
 @listen(ChunksChanged)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -48,6 +49,18 @@ def embed_start(document: Document, options: dict[str, Any] | None = None) -> In
     """Queue the making of vectors: endpoints have a line of their own, so that one that does not answer holds up nobody else."""
     model_id = serving_of(document.kb_id).model_id or document.kb.embedding_model_id
     return run_start(document, EMBED if is_local(model_id) else EMBED_REMOTE, options)
+
+
+def embeds_start(documents: Sequence[Document], options: dict[str, Any]) -> None:
+    """`embed_start` for many documents: all rows at once, and one bell for each kind."""
+    kinds = {kb_id: EMBED if is_local(serving_of(kb_id).model_id) else EMBED_REMOTE for kb_id in {each.kb_id for each in documents}}
+    runs = [
+        IngestionRun(space_id=each.space_id, document=each, kind=kinds[each.kb_id], document_attempt=each.attempt, options=options)
+        for each in documents
+    ]
+    IngestionRun.objects.bulk_create(runs, ignore_conflicts=True, batch_size=500)
+    for run in {run.kind: run for run in runs}.values():
+        enqueue(run)
 
 
 def runs_supersede(document_id: int, *, reason: str) -> int:

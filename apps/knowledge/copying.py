@@ -263,7 +263,9 @@ def end_copy(run: Any, actor: Actor | None = None) -> None:
         if target is not None:
             _drop(target)
     is_cancelled = run.state == RunState.CANCELLED
-    _record_end(run, "kb.clone_failed", "canceled" if is_cancelled else "failed", actor or Actor.system(run.space_id, f"copy {run.task_id}"))
+    _record_end(
+        run, "kb.clone_failed", "canceled" if is_cancelled else "failed", actor or Actor.system(run.space_id, f"copy {run.task_id}")
+    )
 
 
 def _drop(target: KnowledgeBase) -> None:

@@ -38,6 +38,14 @@ class DocumentsDeleted:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentsRestored:
+    """Deleted documents are back with their passages: the index must hold them again. Those that must be read anew are `DocumentStored`."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentsRefiled:
     """Folder, tags, enabled flag or base of documents changed; words and vectors did not. `index_rev` has risen."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, uploads, vectors
+from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, trash, uploads, vectors
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -16,6 +16,12 @@ urlpatterns = [
     path(_SPACE + "bases/samples", home.SamplesView.as_view(), name="base-samples"),
     path(_SPACE + "copies", copies.CopiesView.as_view(), name="copies"),
     path(_SPACE + "copies/<str:task_id>/stop", copies.CopyStopView.as_view(), name="copy-stop"),
+    path(_SPACE + "trash", trash.TrashView.as_view(), name="trash"),
+    path(_SPACE + "trash/<uuid:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
+    path(_SPACE + "trash/<uuid:kb_id>/purge", trash.TrashBasePurgeView.as_view(), name="trash-base-purge"),
+    path(_BASE + "trash", trash.BaseTrashView.as_view(), name="base-trash"),
+    path(_BASE + "trash/restore", trash.BaseTrashRestoreView.as_view(), name="base-trash-restore"),
+    path(_BASE + "trash/purge", trash.BaseTrashPurgeView.as_view(), name="base-trash-purge"),
     path(_BASE + "copy", copies.BaseCopyView.as_view(), name="base-copy"),
     path(_BASE + "clear", copies.BaseClearView.as_view(), name="base-clear"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),

@@ -42,5 +42,6 @@ NAV: list[NavItem] = [
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Models"), "models-page", "ai", "model.list", ("model-new", "model-edit", "model-delete")),
+    NavItem(_("Trash"), "trash", "trash", "trash.read", ("base-trash",)),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),
 ]

@@ -19,6 +19,7 @@ from apps.knowledge.events import (
     DocumentsCopied,
     DocumentsDeleted,
     DocumentsRefiled,
+    DocumentsRestored,
     DocumentStored,
 )
 from apps.retrieval import services
@@ -28,6 +29,7 @@ from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.spaces.events import SpaceDeleted
 
 log = logging.getLogger(__name__)
+AT_ONCE = 100  # documents a request has time to index
 
 
 def _after_commit(space_id: int, change: Callable[[], None]) -> None:
@@ -71,6 +73,13 @@ def _documents_copied(event: DocumentsCopied) -> None:
 def _base_filled(event: BaseFilled) -> None:
     """A worker killed between its commit and the index left documents the index does not hold."""
     _after_commit(event.space_id, partial(services.reconcile_base, event.space_id, event.kb_id))
+
+
+@listen(DocumentsRestored)
+def _documents_restored(event: DocumentsRestored) -> None:
+    """A few are found again at once; of many, each is when its turn to be checked for vectors comes."""
+    if len(event.document_ids) <= AT_ONCE:
+        _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
 
 
 @listen(ChunksChanged)

@@ -61,6 +61,7 @@ BODIES: dict[str, Make] = {
 #: bodies that name contents, by the ids of the space the route is asked in; "METHOD route" without a prefix for REST, with "page" for pages
 CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-list": lambda ids: {"name": "Fresh"},
+    "POST base-copy": lambda ids: {"source_id": str(ids["kb_id"]), "target_id": str(ids["other_kb_id"])},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
@@ -93,6 +94,8 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "GET page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
     "GET page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page base-create": lambda ids: {"name": "Fresh"},
+    "POST page base-clear": lambda ids: {"confirm": "Handbook"},
+    "POST page base-copy": lambda ids: {"way": "contents", "target": str(ids["other_kb_id"])},
     "POST page base-delete": lambda ids: {"confirm": "Handbook", "typed_name": "Handbook", "name": "Handbook"},
     "POST page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
     "POST page bulk-folder": lambda ids: {"ids": str(ids["document_id"]), "folder_path": "a"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake
+from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake, trash
 
 upstream: list[URLPattern] = [
     path("knowledge-bases", bases.BaseListView.as_view(), name="base-list"),
@@ -24,6 +24,12 @@ upstream: list[URLPattern] = [
     path("knowledge-bases/<str:kb_id>/knowledge/batch-download", downloads.BatchDownloadView.as_view(), name="document-batch-download"),
     path("knowledge-bases/<str:kb_id>/tags", contents.TagListView.as_view(), name="tag-list"),
     path("knowledge-bases/<str:kb_id>/tags/<str:tag_id>", contents.TagView.as_view(), name="tag"),
+    path("knowledge-bases/<str:kb_id>/trash", trash.TrashDocumentsView.as_view(), name="base-trash"),
+    path("knowledge-bases/<str:kb_id>/trash/restore", trash.TrashDocumentsRestoreView.as_view(), name="base-trash-restore"),
+    path("knowledge-bases/<str:kb_id>/trash/purge", trash.TrashDocumentsPurgeView.as_view(), name="base-trash-purge"),
+    path("trash", trash.TrashView.as_view(), name="trash"),
+    path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
+    path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("knowledge/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("knowledge/search", documents.DocumentSearchView.as_view(), name="document-search"),
@@ -63,6 +69,12 @@ proxied: list[URLPattern] = [
     path("bases/<str:kb_id>/batch-download", downloads.BatchDownloadView.as_view(), name="document-batch-download"),
     path("bases/<str:kb_id>/tags", contents.TagListView.as_view(), name="tag-list"),
     path("bases/<str:kb_id>/tags/<str:tag_id>", contents.TagView.as_view(), name="tag"),
+    path("bases/<str:kb_id>/trash", trash.TrashDocumentsView.as_view(), name="base-trash"),
+    path("bases/<str:kb_id>/trash/restore", trash.TrashDocumentsRestoreView.as_view(), name="base-trash-restore"),
+    path("bases/<str:kb_id>/trash/purge", trash.TrashDocumentsPurgeView.as_view(), name="base-trash-purge"),
+    path("trash", trash.TrashView.as_view(), name="trash"),
+    path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
+    path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("documents/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("documents/search", documents.DocumentSearchView.as_view(), name="document-search"),

@@ -48,6 +48,7 @@ class KnowledgeBase(SpaceOwned):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True)
+    purge_at = models.DateTimeField(null=True)  # of a deleted base: until then it can be brought back; None: it is going for good
 
     objects: ClassVar[Any] = scoped_manager(KnowledgeBaseQuerySet)
 

@@ -89,6 +89,10 @@ class Document(SpaceOwned):
     updated_at = models.DateTimeField(auto_now=True)
     processed_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
+    # Of a deleted document: until when it can be brought back (None: it is going for good), and what it was.
+    purge_at = models.DateTimeField(null=True)
+    trashed_status = models.CharField(max_length=12, blank=True)
+    trashed_tags = models.JSONField(default=list)
 
     objects: ClassVar[Any] = scoped_manager(DocumentQuerySet)
 
@@ -113,6 +117,7 @@ class Document(SpaceOwned):
             models.Index(fields=["kb", "folder_path"], name="knowledge_doc_folder"),
             models.Index(fields=["kb", "parse_status"], name="knowledge_doc_status"),
             models.Index(fields=["space", "-updated_at"], name="knowledge_doc_space"),
+            models.Index(fields=["purge_at"], condition=models.Q(purge_at__isnull=False), name="knowledge_doc_trash"),
         ]
 
     def __str__(self) -> str:

@@ -37,8 +37,15 @@ from apps.knowledge.selectors.documents import (
     move_get,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
+from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
 
 __all__ = [
+    "TrashRow",
+    "trash_base_get",
+    "trash_days",
+    "trash_documents",
+    "trash_documents_get",
+    "trash_list",
     "accepted_extensions",
     "document_original",
     "original_name",

@@ -25,11 +25,13 @@ from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
+from apps.knowledge.services.trash import Restored, base_purge, base_restore, documents_purge, documents_restore, trash_expire
 
 __all__ = [
     "Arrival",
     "Deleted",
     "Refiled",
+    "Restored",
     "Stored",
     "base_clear",
     "base_copy",
@@ -37,6 +39,8 @@ __all__ = [
     "base_delete",
     "base_duplicate",
     "base_pin_toggle",
+    "base_purge",
+    "base_restore",
     "base_settings_update",
     "base_update",
     "base_visit",
@@ -57,10 +61,13 @@ __all__ = [
     "documents_delete",
     "documents_into_folder",
     "documents_move",
+    "documents_purge",
     "documents_reparse",
+    "documents_restore",
     "folder_rename",
     "tag_create",
     "tag_delete",
     "tag_update",
     "tags_replace",
+    "trash_expire",
 ]

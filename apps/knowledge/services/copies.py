@@ -70,9 +70,7 @@ def _twin(actor: Actor, base: KnowledgeBase, name: str) -> KnowledgeBase:
     )
 
 
-def base_copy(
-    *, actor: Actor, source: KnowledgeBase, target: KnowledgeBase | None = None, task_id: str = "", name: str = ""
-) -> CopyRun:
+def base_copy(*, actor: Actor, source: KnowledgeBase, target: KnowledgeBase | None = None, task_id: str = "", name: str = "") -> CopyRun:
     """Start copying a base with its contents: into a new base of the same name (or `name`), which nobody sees before it is whole, or onto
     an existing one, which becomes a mirror of it: what the source does not have is deleted there (contract knowledge 3.9).
 

@@ -17,6 +17,7 @@ from apps.knowledge.selectors import base_get, base_row, copies_by_pk, copy_get,
 from apps.knowledge.services import base_clear, base_copy, base_duplicate, copy_cancel, copy_name
 from apps.portal import links
 from apps.portal.copies import copies_context, ended_toast
+from apps.portal.trash import days_text, kept_text
 from apps.portal.views.forms import put_error, sent_before
 from apps.portal.web import DialogView, PageView, done, go
 
@@ -130,10 +131,11 @@ class BaseClearView(DialogView):
         except Conflict as error:
             return self._ask(base, typed=typed, error=str(error), status=422)
         text = ngettext("%(count)s document deleted.", "%(count)s documents deleted.", count) % {"count": f"{count:,}"}
-        return self.done(text, back=links.base_url(base))
+        return self.done(text, back=links.base_url(base), detail=kept_text())
 
     def _ask(self, base: KnowledgeBase, *, typed: str = "", error: str = "", status: int = 200) -> HttpResponse:
         counts = base_row(actor=self.actor, base=base).counts
-        context: dict[str, Any] = {"base": base, "counts": counts, "typed": typed, "error": error, "space_id": base.space_id}
+        context: dict[str, Any] = {"base": base, "counts": counts, "typed": typed, "error": error, "kept_days": days_text()}
+        context["space_id"] = base.space_id
         title = _("Empty “%(name)s”?") % {"name": base.name}
         return self.show(title, context, status=status, back=links.base_url(base))
