@@ -32,7 +32,8 @@ def further_databases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kit() -> Kit:
+def kit(settings: Any) -> Kit:
+    settings.TRASH_DAYS = 0  # deleted is removed here, which is what a snapshot must cope with
     return make_kit()
 
 

@@ -62,6 +62,8 @@ BODIES: dict[str, Make] = {
 CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-list": lambda ids: {"name": "Fresh"},
     "POST base-copy": lambda ids: {"source_id": str(ids["kb_id"]), "target_id": str(ids["other_kb_id"])},
+    "POST base-trash-restore": lambda ids: {"ids": [str(ids["document_id"])]},
+    "POST base-trash-purge": lambda ids: {"ids": [str(ids["document_id"])]},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
