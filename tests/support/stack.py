@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 START_TIMEOUT_S = 180.0  # an idle machine needs 5; one that is shared with other work may need many times that
 
 
-_taken = itertools.count(1)
+_DATABASES_A_WORKER = 200  # several test workers share one Redis
+_taken = itertools.count(1 + _DATABASES_A_WORKER * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]))
 
 
 def _own_servers(broker_url: str) -> dict[str, str]:
