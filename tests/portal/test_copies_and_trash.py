@@ -35,7 +35,9 @@ def space_url(shelf: Shelf, tail: str = "") -> str:
 
 def names(shelf: Shelf) -> list[str]:
     with unscoped("test look"):
-        return sorted(KnowledgeBase.objects.filter(space=shelf.space, deleted_at__isnull=True, is_hidden=False).values_list("name", flat=True))
+        return sorted(
+            KnowledgeBase.objects.filter(space=shelf.space, deleted_at__isnull=True, is_hidden=False).values_list("name", flat=True)
+        )
 
 
 def test_the_menu_offers_to_admins_what_members_are_told_they_may_not(shelf: Shelf) -> None:
@@ -120,7 +122,9 @@ def test_the_trash_of_a_base_brings_back_and_removes(shelf: Shelf) -> None:
     assert shelf.member.get(shelf.url("trash")).status_code == 403
     page = shelf.admin.get(shelf.url("trash"))
     assert [row.title for row in page.context["trash_page"]] == ["2.txt", "1.txt", "0.txt"]
-    assert "Handbook" in text_of(shelf.admin.get(space_url(shelf, "trash"))) and "3 documents" in text_of(shelf.admin.get(space_url(shelf, "trash")))
+    assert "Handbook" in text_of(shelf.admin.get(space_url(shelf, "trash"))) and "3 documents" in text_of(
+        shelf.admin.get(space_url(shelf, "trash"))
+    )
     shelf.admin.post(shelf.url("trash/restore"), {"ids": str(documents[0].uid)}, headers=HTMX)
     gone = shelf.admin.post(shelf.url("trash/purge"), {"ids": str(documents[1].uid)}, headers=HTMX)
     assert toast_of(gone)["text"] == "1 document being removed for good."
@@ -128,7 +132,9 @@ def test_the_trash_of_a_base_brings_back_and_removes(shelf: Shelf) -> None:
     emptied = shelf.admin.post(shelf.url("trash/purge"), {"all": "1"})
     assert emptied.status_code == 302
     with unscoped("test look"):
-        assert sorted(pk for refs in CleanupRun.objects.values_list("document_refs", flat=True) for pk in refs) == [d.pk for d in documents[1:]]
+        assert sorted(pk for refs in CleanupRun.objects.values_list("document_refs", flat=True) for pk in refs) == [
+            d.pk for d in documents[1:]
+        ]
     assert "Nothing was deleted" in text_of(shelf.admin.get(shelf.url("trash")))
 
 
