@@ -96,7 +96,7 @@ def _documents_copied(event: DocumentsCopied) -> None:
 
 @listen(DocumentsRestored)
 def _documents_restored(event: DocumentsRestored) -> None:
-    """The base may have changed its model while they were away: each gets the vectors it lacks, most lack none, and its place in the index."""
+    """The base may have changed its model while they were away: each gets the vectors it lacks (most lack none) and is indexed."""
     rows = Document.objects.filter(pk__in=event.document_ids, chunk_count__gt=0, enabled=True).select_related("kb")
     services.embeds_start([document for document in rows if document.is_answerable], {"trigger": "system"})
 

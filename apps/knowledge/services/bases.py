@@ -132,7 +132,7 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
 def base_delete(*, actor: Actor, base: KnowledgeBase, keep: bool = True) -> None:
     """Make a base and everything in it a tombstone: invisible at once, and gone from the index. Twice changes nothing.
 
-    For as many days as the trash keeps it, it can be brought back; without a trash, or not to `keep`, rows and files follow in the background.
+    For as many days as the trash keeps it, it can be brought back; without a trash, or unless to `keep`, rows and files follow soon.
     """
     authorize(actor, "base.delete", base)
     now = timezone.now()
