@@ -38,7 +38,9 @@ ROWS_AT_ONCE = 500
 NAMESPACE = uuid.UUID("5a0d9c1e-7c5e-4b0f-9a37-0c1f5d8f3b52")
 UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)
 
-DOCUMENT_OWN = frozenset("id uid kb storage_path parsed_path attempt index_rev created_at updated_at deleted_at".split())
+DOCUMENT_OWN = frozenset(
+    "id uid kb storage_path parsed_path attempt index_rev version version_creator created_at updated_at deleted_at".split()
+)
 CHUNK_OWN = frozenset("id uid kb document parent created_at updated_at".split())
 REVISION_OWN = frozenset(("id", "chunk"))
 

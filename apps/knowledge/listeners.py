@@ -7,7 +7,7 @@ from django.db.models import Q, Sum
 from apps.common.actor import Actor
 from apps.common.events import listen
 from apps.common.scope import space_scope
-from apps.knowledge.models import Document, KnowledgeBase
+from apps.knowledge.models import Document, DocumentVersion, KnowledgeBase
 from apps.knowledge.services import base_delete, base_purge
 from apps.llm.events import ModelUseAsked
 from apps.spaces.events import BasesAsked, SpaceDeleted, StorageAsked
@@ -23,6 +23,8 @@ def add_document_bytes(event: StorageAsked) -> None:
     """What is in the trash takes room until it is removed, and counts: bringing it back never lacks room."""
     kept = Document.objects.filter(Q(deleted_at__isnull=True) | Q(purge_at__isnull=False), space_id=event.space_id)
     event.used_bytes += kept.aggregate(total=Sum("file_size"))["total"] or 0
+    earlier = DocumentVersion.objects.filter(space_id=event.space_id)
+    event.used_bytes += earlier.aggregate(total=Sum("file_size"))["total"] or 0
 
 
 @listen(ModelUseAsked)

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from apps.knowledge.models import Document
+from apps.knowledge.models import Document, DocumentVersion
 
 
 def named_keys(alias: str) -> dict[str, int]:
@@ -17,6 +17,11 @@ def named_keys(alias: str) -> dict[str, int]:
     for original, parsed, size_bytes in rows.values_list("storage_path", "parsed_path", "file_size").iterator(chunk_size=2000):
         if original:
             found[original] = int(size_bytes or 0)
+        if parsed:
+            found.setdefault(parsed, 0)
+    earlier: QuerySet[Any] = QuerySet(model=DocumentVersion, using=alias).filter(document__in=rows.values("pk")).order_by("pk")
+    for original, parsed, size_bytes in earlier.values_list("storage_path", "parsed_path", "file_size").iterator(chunk_size=2000):
+        found[original] = int(size_bytes or 0)
         if parsed:
             found.setdefault(parsed, 0)
     return found

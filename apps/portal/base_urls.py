@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, trash, uploads, vectors
+from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, trash, uploads, vectors, versions
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -49,5 +49,8 @@ urlpatterns = [
     path(_DOCUMENT + "stop", documents.DocumentStopView.as_view(), name="document-stop"),
     path(_DOCUMENT + "rename", documents.DocumentRenameView.as_view(), name="document-rename"),
     path(_DOCUMENT + "delete", documents.DocumentDeleteView.as_view(), name="document-delete"),
+    path(_DOCUMENT + "versions", versions.DocumentVersionsView.as_view(), name="document-versions"),
+    path(_DOCUMENT + "versions/<int:number>/diff", versions.VersionDiffView.as_view(), name="document-version-diff"),
+    path(_DOCUMENT + "versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"),
     path(_DOCUMENT + "edit", uploads.DocumentEditView.as_view(), name="document-edit"),
 ]

@@ -35,6 +35,8 @@ BASE_ROUTES = (
     "document-edit",
     "document-import",
     "document-reader",
+    "document-versions",
+    "document-version-diff",
 )
 
 NAV: list[NavItem] = [

@@ -16,6 +16,11 @@ Make = Callable[[World], dict[str, Any]]
 
 #: name of a route -> parameters that `world.ids` has under another name, or none at all
 KWARGS: dict[str, Make] = {
+    **{
+        f"{family}document-version-{what}": lambda world: {"number": 1}
+        for family in ("", "api:", "organization:", "personal:")
+        for what in ("download", "restore", "diff")
+    },
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
 }

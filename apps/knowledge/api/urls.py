@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake, trash
+from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake, trash, versions
 
 upstream: list[URLPattern] = [
     path("knowledge-bases", bases.BaseListView.as_view(), name="base-list"),
@@ -45,6 +45,15 @@ upstream: list[URLPattern] = [
     path("knowledge/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("knowledge/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
     path("knowledge/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
+    path("knowledge/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
+    path(
+        "knowledge/<str:document_id>/versions/<int:number>/download",
+        versions.VersionDownloadView.as_view(),
+        name="document-version-download",
+    ),
+    path(
+        "knowledge/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
+    ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
     path("chunks/<str:document_id>", contents.ChunkListView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkView.as_view(), name="chunk"),
@@ -90,6 +99,15 @@ proxied: list[URLPattern] = [
     path("documents/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("documents/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
     path("documents/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
+    path("documents/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
+    path(
+        "documents/<str:document_id>/versions/<int:number>/download",
+        versions.VersionDownloadView.as_view(),
+        name="document-version-download",
+    ),
+    path(
+        "documents/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
+    ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
     path("chunks/<str:document_id>", contents.ChunkReadView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkEditView.as_view(), name="chunk"),

@@ -1,6 +1,6 @@
 from apps.knowledge.models.base import BaseVisit, KnowledgeBase, Pin
 from apps.knowledge.models.chunk import Chunk, ChunkRevision, passage_hash
-from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, ParseStatus
+from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, DocumentVersion, ParseStatus
 from apps.knowledge.models.runs import CleanupRun, CopyRun, MoveRun
 from apps.knowledge.models.tag import Tag
 
@@ -13,6 +13,7 @@ __all__ = [
     "CopyRun",
     "Document",
     "DocumentTag",
+    "DocumentVersion",
     "KnowledgeBase",
     "MoveRun",
     "ParseStatus",

@@ -83,6 +83,8 @@ class Document(SpaceOwned):
     vector_count = models.PositiveIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
     index_rev = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=1)
+    version_creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     tags = models.ManyToManyField(Tag, through="DocumentTag", related_name="documents")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -144,3 +146,26 @@ class DocumentTag(SpaceOwned):
 
     def __str__(self) -> str:
         return f"{self.document_id}#{self.tag_id}"
+
+
+class DocumentVersion(SpaceOwned):
+    """A file a document had before; `created_at` is when the next one took its place. `creator` None: that of the document."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    file_name = models.CharField(max_length=1024, blank=True)
+    file_type = models.CharField(max_length=32, blank=True)
+    media_type = models.CharField(max_length=128, blank=True)
+    file_size = models.BigIntegerField(default=0)
+    file_hash = models.CharField(max_length=64, blank=True)
+    content_sha256 = models.CharField(max_length=64, blank=True)
+    storage_path = models.CharField(max_length=512, blank=True)
+    parsed_path = models.CharField(max_length=512, blank=True)
+    creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["document", "number"], name="knowledge_documentversion_once")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} v{self.number}"

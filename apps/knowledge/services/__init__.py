@@ -26,6 +26,7 @@ from apps.knowledge.services.intake import Arrival, Stored, document_import_url,
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
 from apps.knowledge.services.trash import Restored, base_purge, base_restore, documents_purge, documents_restore, trash_expire
+from apps.knowledge.services.versions import document_receive, document_version_add, document_version_restore
 
 __all__ = [
     "Arrival",
@@ -53,10 +54,13 @@ __all__ = [
     "document_fetch_source",
     "document_import_url",
     "document_indexed",
+    "document_receive",
     "document_reparse",
     "document_rewrite",
     "document_update",
     "document_upload",
+    "document_version_add",
+    "document_version_restore",
     "document_write",
     "documents_delete",
     "documents_into_folder",
