@@ -19,6 +19,7 @@ from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
 from apps.ingestion.trace import NEEDS, STAGES
 from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, run_facts, stale_bases, vector_state
+from apps.ingestion.versions import VersionDiff, version_diff
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
@@ -27,6 +28,8 @@ __all__ = [
     "CHUNKING_DEFAULTS",
     "ReindexPlan",
     "VectorState",
+    "VersionDiff",
+    "version_diff",
     "chunk_preview",
     "document_trace",
     "live_runs",

@@ -24,6 +24,7 @@ KINDS: dict[str, Any] = {
     "enrich": _("Write summaries and questions"),
     "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
+    "copy": _("Copy a base"),
     "move": _("Move documents"),
 }
 #: state of a run or document -> look of its mark

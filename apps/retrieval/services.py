@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
-from apps.knowledge.models import Chunk, Document
+from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
@@ -194,6 +194,14 @@ def unsettled_bases(space_id: int) -> list[int]:
     return list(BaseIndex.objects.filter(space_id=space_id).exclude(previous_space="").values_list("kb_id", flat=True))
 
 
+def share_serving_space(source_kb_id: int, target_kb_id: int) -> None:
+    """Let a base that nothing answers for be served like another one; one that has an answer, or is searched by words only, keeps it."""
+    target = KnowledgeBase.objects.filter(pk=target_kb_id, index_state__isnull=True).first()
+    serving = serving_of(source_kb_id)
+    if target is not None and serving.space and (target.indexing_strategy or {}).get("vector_enabled", True):
+        set_serving_space(target_kb_id, target.space_id, serving.space, serving.model_id)
+
+
 def forget_serving_space(kb_id: int) -> None:
     """Nothing answers for the base any more; runs only while it has no documents."""
     BaseIndex.objects.filter(kb_id=kb_id).delete()
@@ -263,6 +271,15 @@ def _drift(held: dict[int, int]) -> Drift:
         stale=sorted(pk for pk, rev in due.items() if pk in held and held[pk] != rev),
         orphaned=sorted(pk for pk in held if pk not in due),
     )
+
+
+def reconcile_base(space_id: int, kb_id: int) -> int:
+    """Put what the index misses of one base; how many documents that were. Call it inside the space's scope."""
+    drift = index_drift(space_id)
+    lost = sorted({*drift.missing, *drift.stale} & set(Document.objects.filter(kb_id=kb_id).values_list("pk", flat=True)))
+    if lost:
+        index_documents(space_id, lost)
+    return len(lost)
 
 
 def index_lag() -> Drift:

@@ -19,6 +19,11 @@ Make = Callable[[World], dict[str, Any]]
 
 #: name of a route -> parameters that `world.ids` has under another name, or none at all
 KWARGS: dict[str, Make] = {
+    **{
+        f"{family}document-version-{what}": lambda world: {"number": 1}
+        for family in ("", "api:", "organization:", "personal:")
+        for what in ("download", "restore", "diff")
+    },
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
 }
@@ -66,6 +71,9 @@ BODIES: dict[str, Make] = {
 #: bodies that name contents, by the ids of the space the route is asked in; "METHOD route" without a prefix for REST, with "page" for pages
 CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-list": lambda ids: {"name": "Fresh"},
+    "POST base-copy": lambda ids: {"source_id": str(ids["kb_id"]), "target_id": str(ids["other_kb_id"])},
+    "POST base-trash-restore": lambda ids: {"ids": [str(ids["document_id"])]},
+    "POST base-trash-purge": lambda ids: {"ids": [str(ids["document_id"])]},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
@@ -105,6 +113,8 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "GET page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
     "GET page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page base-create": lambda ids: {"name": "Fresh"},
+    "POST page base-clear": lambda ids: {"confirm": "Handbook"},
+    "POST page base-copy": lambda ids: {"way": "contents", "target": str(ids["other_kb_id"])},
     "POST page base-delete": lambda ids: {"confirm": "Handbook", "typed_name": "Handbook", "name": "Handbook"},
     "POST page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
     "POST page bulk-folder": lambda ids: {"ids": str(ids["document_id"]), "folder_path": "a"},
