@@ -19,7 +19,7 @@ from django.db import transaction
 from apps.common import storage
 from apps.common.errors import NotFound
 from apps.common.stores import Entry
-from apps.knowledge.models import Document
+from apps.knowledge.models import Document, DocumentImage
 
 BLANK = b" \t\r\n\x0b\x0c\x00"
 BLOCK = 1 << 20
@@ -132,3 +132,4 @@ def expected_keys() -> Iterator[str]:
             yield original
         if parsed:
             yield parsed
+    yield from DocumentImage.objects.order_by("pk").values_list("storage_path", flat=True).iterator(chunk_size=2000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, documents, folders, home, tags, uploads, vectors
+from apps.portal.views import bases, bulk, documents, folders, home, images, tags, uploads, vectors
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -16,6 +16,7 @@ urlpatterns = [
     path(_SPACE + "bases/samples", home.SamplesView.as_view(), name="base-samples"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),
     path(_BASE + "live", documents.DocumentsLiveView.as_view(), name="documents-live"),
+    path(_BASE + "images", images.ImagesView.as_view(), name="base-images"),
     path(_BASE + "menu", home.BaseMenuView.as_view(), name="base-menu"),
     path(_BASE + "pin", home.BasePinView.as_view(), name="base-pin"),
     path(_BASE + "delete", home.BaseDeleteView.as_view(), name="base-delete"),

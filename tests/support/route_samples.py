@@ -63,6 +63,7 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-list": lambda ids: {"name": "Fresh"},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
+    "PUT image-info": lambda ids: {"image_info": "[]"},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
     "POST chunk-revert": lambda ids: {"revision": 0},
     "POST chunker-preview": lambda ids: {"text": "One. Two."},

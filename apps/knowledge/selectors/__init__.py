@@ -36,6 +36,17 @@ from apps.knowledge.selectors.documents import (
     move_get,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
+from apps.knowledge.selectors.images import (
+    ImageFilters,
+    file_of,
+    image_count,
+    image_list,
+    image_sources,
+    is_locator,
+    public_file,
+    public_links,
+    with_links,
+)
 
 __all__ = [
     "accepted_extensions",
@@ -47,6 +58,7 @@ __all__ = [
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
+    "ImageFilters",
     "activity_list",
     "as_uuid",
     "base_get",
@@ -63,14 +75,22 @@ __all__ = [
     "document_search",
     "documents_batch",
     "documents_get",
+    "file_of",
     "folder_paths",
     "folder_tree",
     "has_documents",
+    "image_count",
+    "image_list",
+    "image_sources",
     "in_folder",
+    "is_locator",
     "move_get",
     "move_targets",
+    "public_file",
+    "public_links",
     "recent_bases",
     "revision_list",
     "tag_get",
     "tag_list",
+    "with_links",
 ]

@@ -21,6 +21,7 @@ from apps.knowledge.services.documents import (
     tags_replace,
 )
 from apps.knowledge.services.fetching import document_fetch_source
+from apps.knowledge.services.images import image_info_update
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.tags import tag_create, tag_delete, tag_update
@@ -54,6 +55,7 @@ __all__ = [
     "documents_move",
     "documents_reparse",
     "folder_rename",
+    "image_info_update",
     "tag_create",
     "tag_delete",
     "tag_update",
