@@ -46,10 +46,10 @@ run: prepare ## start the portal (KB_DATA_DIR, KB_HOST, KB_PORT choose where)
 test: venv-dev system-dev static ## run every test
 	@$(PY) -m pytest $(PYTEST_ARGS)
 
-test-server: venv-dev system-dev assets messages ## run every test on PostgreSQL and Redis, started for it
+test-server: venv-dev system-dev static ## run every test on PostgreSQL and Redis, started for it
 	@$(PY) scripts/with_servers.py $(PY) -m pytest $(PYTEST_ARGS)
 
-test-s3: venv-dev system-dev assets messages ## run every test with its files on an S3-compatible server, started for it
+test-s3: venv-dev system-dev static ## run every test with its files on an S3-compatible server, started for it
 	@$(PY) scripts/with_servers.py --s3 $(PY) -m pytest $(PYTEST_ARGS)
 
 e2e: venv-dev system-dev static ## run only the tests that drive a browser

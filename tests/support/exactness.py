@@ -85,7 +85,7 @@ def fill(kit: Kit, wanted: Sequence[Filed], *, misleading: bool) -> list[Documen
             hashes = sorted({meaning_hash(text) for filed in wanted for text in filed.texts})
             vectors = np.random.default_rng(1).normal(size=(len(hashes), DIMENSION)).astype(np.float32)
             store_vectors(kit.space.pk, SPACE, hashes, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-            set_serving_space(kit.base.pk, kit.space.pk, SPACE)
+            set_serving_space(kit.base.pk, kit.space.pk, SPACE, "")
         index_documents(kit.space.pk, [document.pk for document in documents])
     return documents
 

@@ -116,12 +116,11 @@ def tables_of(connection: Connection, generation: Generation) -> list[str]:
 def make_vector_table(connection: Connection, generation: Generation, dimension: int) -> None:
     """The table for vectors of this size, if it is missing. A generation that is being built gets its HNSW graphs at the end."""
     name = generation.vectors(dimension)
-    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
-    if row and row[0]:
+    there = "SELECT 1 FROM pg_tables WHERE schemaname || '.' || tablename = %s"  # to_regclass would not see what was made during the wait
+    if connection.execute(there, (name,)).fetchone():
         return
     connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (name,))
-    row = connection.execute("SELECT to_regclass(%s)", (name,)).fetchone()
-    if row and row[0]:
+    if connection.execute(there, (name,)).fetchone():
         return
     connection.execute(_VECTORS.format(vec=name, dimension=dimension))
     state = connection.execute(f"SELECT state FROM {generation.schema}.generation WHERE id = %s", (generation.id,)).fetchone()  # noqa: S608

@@ -222,8 +222,9 @@ class Store:
             return
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", (self.schema,))
-            row = connection.execute("SELECT to_regnamespace(%s)", (self.schema,)).fetchone()
-            if not row or not row[0]:  # one that an administrator made may be used by those who could not make it
+            # Not to_regnamespace: after the wait it still answers from what the session remembered before it.
+            row = connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (self.schema,)).fetchone()
+            if row is None:  # one that an administrator made may be used by those who could not make it
                 connection.execute(f"CREATE SCHEMA {self.schema}")
             connection.execute(GENERATIONS.format(schema=self.schema))
 

@@ -30,8 +30,11 @@ export const palette = () => ({
   init() {
     this.$root.addEventListener("htmx:afterSettle", () => this.reset());
     this.$root.addEventListener("click", (event) => event.target.closest("a.option") && remember(this.$refs.input.value));
+    // Selected as it gets the focus: "toggle" comes later, when the first keys may have been typed, and would let the next replace them.
+    this.$root.addEventListener("beforetoggle", (event) => {
+      if (event.newState === "open") this.$refs.input.addEventListener("focus", () => this.$refs.input.select(), { once: true });
+    });
     this.$root.addEventListener("toggle", () => {
-      if (this.$root.open) this.$refs.input.select();
       this.offerRecent();
       this.typed();
     });
