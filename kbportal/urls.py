@@ -25,7 +25,7 @@ urlpatterns = [
     path("v1/tenants/<int:tenant_id>/knowledge/", include((proxied, "organization"))),
     path("api/openapi.json", login_not_required(SpectacularAPIView.as_view()), name="openapi"),
     path("api/docs/", login_not_required(SpectacularSwaggerSplitView.as_view(url_name="openapi")), name="api-docs"),
-    path("r/<str:token>", login_not_required(PublicFileView.as_view()), name="public-file"),
+    path("r/<str:token>", PublicFileView.as_view(), name="public-file"),
     path("account/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.operations.urls")),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from django.http import HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, Op
 from apps.common.errors import Forbidden, NotFound
+from apps.common.web.views import PageView
 from apps.knowledge.api.bytes import as_file
 from apps.knowledge.api.serializers.images import FileQuery, GalleryOut, ImageInfoIn, ImageListQuery, ImageOut
 from apps.knowledge.downloads import Original
@@ -81,18 +82,7 @@ class OneFile(ApiView):
             return JsonResponse({"error": "missing required parameter: file_path"}, status=400)
         if not is_locator(locator):
             return JsonResponse({"error": "invalid file path"}, status=400)
-        return self.sent(lambda: file_of(actor=self.actor, base=base, locator=locator))
-
-    def sent(self, find: Callable[[], Original], cache: str = DAY) -> HttpResponseBase:
-        try:
-            original = find()
-        except NotFound:
-            return HttpResponse(status=404)
-        except Forbidden as error:
-            if error.code != "file_forbidden":
-                raise
-            return JsonResponse({"error": str(error)}, status=403)
-        return as_file(self.request._request, original, cache=cache)
+        return sent(self.request._request, lambda: file_of(actor=self.actor, base=base, locator=locator), DAY)
 
 
 class BaseFileView(OneFile):
@@ -109,10 +99,23 @@ class SpaceFileView(OneFile):
         return self.file(None)
 
 
-class PublicFileView(OneFile):
-    """A signed link: nobody need be signed in, and it ends by itself."""
+class PublicFileView(PageView):
+    """A signed link outside the REST families: nobody need be signed in, and it ends by itself."""
 
-    operations = {"GET": Op("file.public", "Bytes behind a signed link", shape="file", errors=(404,), tags=TAGS)}
+    actions = {"GET": "file.public"}
 
-    def get(self, request: Any, token: str) -> HttpResponseBase:
-        return self.sent(lambda: public_file(token=token), cache="private, max-age=300")
+    def get(self, request: HttpRequest, token: str) -> HttpResponseBase:
+        return sent(request, lambda: public_file(token=token), "private, max-age=300")
+
+
+def sent(request: HttpRequest, find: Callable[[], Original], cache: str) -> HttpResponseBase:
+    """The bytes, or the refusal these routes write themselves."""
+    try:
+        original = find()
+    except NotFound:
+        return HttpResponse(status=404)
+    except Forbidden as error:
+        if error.code != "file_forbidden":
+            raise
+        return JsonResponse({"error": str(error)}, status=403)
+    return as_file(request, original, cache=cache)
