@@ -70,7 +70,7 @@ def replace_images(document: Document, parsed: ParsedDocument, stored: StoredIma
     if not chunks:
         return 0
     starts = [chunk.start_at for chunk in chunks]
-    rows = []
+    rows: list[DocumentImage] = []
     for image, key in stored.found:
         chunk = chunks[max(0, bisect_right(starts, image.at) - 1)]
         rows.append(_row(document, chunk, image, key, len(rows), handles))

@@ -57,7 +57,7 @@ class GalleryQuery:
 
     def query(self, **changes: Any) -> str:
         state = replace(self, **changes)
-        said = {"q": state.q, "document": state.document, "text": state.text, "enabled": state.enabled}
+        said: dict[str, Any] = {"q": state.q, "document": state.document, "text": state.text, "enabled": state.enabled}
         said["page"] = state.page if state.page > 1 else ""
         return urlencode({name: value for name, value in said.items() if value})
 

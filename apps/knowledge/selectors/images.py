@@ -111,7 +111,7 @@ def _resource(actor: Actor, base: KnowledgeBase | None, locator: str) -> Origina
 def _stored(actor: Actor, base: KnowledgeBase | None, key: str) -> Original:
     image = DocumentImage.objects.visible_to(actor).select_related("document", "kb").filter(storage_path=key).first()
     document = Document.objects.visible_to(actor).select_related("kb").filter(storage_path=key).first() if image is None else None
-    owner = image or document
+    owner: Any = image or document
     if owner is None:
         mine = f"{actor.space_id}/{base.uid}/" if base is not None else f"{actor.space_id}/"
         if key.startswith(mine):
@@ -119,7 +119,7 @@ def _stored(actor: Actor, base: KnowledgeBase | None, key: str) -> Original:
         raise Forbidden("forbidden: file path not accessible", code="file_forbidden")
     if base is not None and owner.kb_id != base.pk:
         raise Forbidden("forbidden: file path not accessible", code="file_forbidden")
-    return image_original(image) if image is not None else _open(document.storage_path, original_name(document), document.media_type)
+    return _open(key, original_name(owner), owner.media_type) if image is None else image_original(image)
 
 
 def image_original(image: DocumentImage) -> Original:

@@ -62,7 +62,7 @@ class ImageOut(serializers.Serializer[DocumentImage]):
 
 class ValueOut(serializers.Serializer[Any]):
     value = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
 
 
 class UsageOut(serializers.Serializer[Any]):
