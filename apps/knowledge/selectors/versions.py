@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -41,8 +41,7 @@ def version_list(*, actor: Actor, document: Document) -> list[VersionRow]:
     )  # fmt: skip
     earlier = [VersionRow(r.number, False, r.file_name, r.file_type, r.file_size, r.file_hash, r.created_at, r.creator) for r in rows]
     if earlier and earlier[-1].creator is None:
-        last = earlier.pop()
-        earlier.append(VersionRow(*(getattr(last, name) for name in VersionRow.__slots__[:-1]), document.creator))  # type: ignore[attr-defined]
+        earlier[-1] = replace(earlier[-1], creator=document.creator)
     return [now, *earlier]
 
 
