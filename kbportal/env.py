@@ -141,6 +141,9 @@ EMBED_REMOTE_CONCURRENCY: int = _declare(
 EMBED_PATIENCE_S: int = _declare(
     "KB_EMBED_PATIENCE_S", "1200", int, "Seconds a document waits for an endpoint that fails before it is done with words alone."
 )
+TRASH_DAYS: float = _declare(
+    "KB_TRASH_DAYS", "30", float, "Days that deleted documents and knowledge bases can be brought back; 0: they are removed at once."
+)
 VECTORS_KEEP_DAYS: float = _declare(
     "KB_VECTORS_KEEP_DAYS", "7", float, "Days that vectors of a model no base uses any more are kept, so that changing back is quick."
 )

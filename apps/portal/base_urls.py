@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import activity, bases, bulk, documents, folders, home, moving, tags, uploads, vectors
+from apps.portal.views import activity, bases, bulk, copies, documents, folders, home, moving, tags, trash, uploads, vectors, versions
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -14,6 +14,16 @@ urlpatterns = [
     path(_SPACE, home.BaseListView.as_view(), name="home"),
     path(_SPACE + "bases/new", home.BaseCreateView.as_view(), name="base-create"),
     path(_SPACE + "bases/samples", home.SamplesView.as_view(), name="base-samples"),
+    path(_SPACE + "copies", copies.CopiesView.as_view(), name="copies"),
+    path(_SPACE + "copies/<str:task_id>/stop", copies.CopyStopView.as_view(), name="copy-stop"),
+    path(_SPACE + "trash", trash.TrashView.as_view(), name="trash"),
+    path(_SPACE + "trash/<uuid:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
+    path(_SPACE + "trash/<uuid:kb_id>/purge", trash.TrashBasePurgeView.as_view(), name="trash-base-purge"),
+    path(_BASE + "trash", trash.BaseTrashView.as_view(), name="base-trash"),
+    path(_BASE + "trash/restore", trash.BaseTrashRestoreView.as_view(), name="base-trash-restore"),
+    path(_BASE + "trash/purge", trash.BaseTrashPurgeView.as_view(), name="base-trash-purge"),
+    path(_BASE + "copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path(_BASE + "clear", copies.BaseClearView.as_view(), name="base-clear"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),
     path(_BASE + "live", documents.DocumentsLiveView.as_view(), name="documents-live"),
     path(_BASE + "menu", home.BaseMenuView.as_view(), name="base-menu"),
@@ -47,5 +57,8 @@ urlpatterns = [
     path(_DOCUMENT + "stop", documents.DocumentStopView.as_view(), name="document-stop"),
     path(_DOCUMENT + "rename", documents.DocumentRenameView.as_view(), name="document-rename"),
     path(_DOCUMENT + "delete", documents.DocumentDeleteView.as_view(), name="document-delete"),
+    path(_DOCUMENT + "versions", versions.DocumentVersionsView.as_view(), name="document-versions"),
+    path(_DOCUMENT + "versions/<int:number>/diff", versions.VersionDiffView.as_view(), name="document-version-diff"),
+    path(_DOCUMENT + "versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"),
     path(_DOCUMENT + "edit", uploads.DocumentEditView.as_view(), name="document-edit"),
 ]

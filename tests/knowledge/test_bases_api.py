@@ -171,7 +171,8 @@ def test_update_follows_the_rules_of_the_contract(world: Any, heard: Any) -> Non
     assert row.details["changes"]["name"] == {"before": "Handbook", "after": "New"}
 
 
-def test_delete_hides_at_once_and_leaves_work(world: Any, heard: Any) -> None:
+def test_delete_hides_at_once_and_leaves_work(world: Any, heard: Any, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     deleted = heard(BaseDeleted)
     document = world.make_document(world.base, "a.txt", parse_status=ParseStatus.PENDING)
     answer = world.admin.delete(f"knowledge-bases/{world.base.uid}")

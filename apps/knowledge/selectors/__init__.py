@@ -20,6 +20,7 @@ from apps.knowledge.selectors.contents import (
     tag_get,
     tag_list,
 )
+from apps.knowledge.selectors.copies import CopyPlan, copies_by_pk, copies_live, copy_get, copy_hindrance, copy_plan
 from apps.knowledge.selectors.documents import (
     DocumentFilters,
     FolderNode,
@@ -37,9 +38,21 @@ from apps.knowledge.selectors.documents import (
     move_get,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
+from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
+from apps.knowledge.selectors.versions import VersionRow, version_get, version_list, version_original
 
 __all__ = [
     "ARCHIVE_LIMIT",
+    "VersionRow",
+    "version_get",
+    "version_list",
+    "version_original",
+    "TrashRow",
+    "trash_base_get",
+    "trash_days",
+    "trash_documents",
+    "trash_documents_get",
+    "trash_list",
     "accepted_extensions",
     "document_original",
     "original_name",
@@ -63,6 +76,12 @@ __all__ = [
     "chunk_list",
     "chunk_neighbours",
     "clean_ids",
+    "CopyPlan",
+    "copies_by_pk",
+    "copies_live",
+    "copy_get",
+    "copy_hindrance",
+    "copy_plan",
     "counts_of",
     "document_deleted_at",
     "document_get",

@@ -71,4 +71,9 @@ def chunk_neighbours(*, actor: Actor, chunks: list[Chunk]) -> dict[int, tuple[st
 def revision_list(*, actor: Actor, chunk: Chunk) -> Any:
     """Superseded states of a passage, newest first; the current one is the passage itself."""
     authorize(actor, "chunk.read", chunk)
-    return ChunkRevision.objects.visible_to(actor).filter(chunk=chunk).select_related("chunk__kb", "chunk__document").order_by("-revision")
+    return (
+        ChunkRevision.objects.visible_to(actor)
+        .filter(chunk=chunk)
+        .select_related("chunk__kb", "chunk__document", "editor")
+        .order_by("-revision")
+    )

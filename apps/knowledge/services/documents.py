@@ -24,9 +24,12 @@ from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, Docu
 from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, opened_with_password, tags_of
 from apps.knowledge.rules.locks import check_not_moving
-from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.texts import clean_custom_metadata, clean_title, with_overrides
+from apps.knowledge.rules.trash import purge_time, tombstone
+from apps.knowledge.rules.wishes import clean_process_config
 from apps.knowledge.selectors import as_uuid, folder_count, in_folder
 from apps.knowledge.services.bases import CLEANUP
+from apps.knowledge.services.summaries import summary_refresh
 
 SLICE = 500
 
@@ -52,15 +55,22 @@ def document_update(
     title: str = "",
     description: str | None = None,
     custom_metadata: dict[str, Any] | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document with its new title, summary, custom metadata (contract knowledge 4.10); None, and an empty title, mean unchanged.
 
-    Raises: InvalidInput naming the key at fault in `details`.
+    `seen`: what the editor saw in the fields they change. Other metadata refreshes a summary that is there, if a model writes for the base.
+
+    Raises: InvalidInput naming the key at fault in `details`; Conflict with the current values when a field is not what was seen.
     """
     authorize(actor, "document.update", document)
     with transaction.atomic():
         document = _locked(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
+        if theirs := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
+            raise Conflict(
+                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **theirs
+            )
         if title.strip():
             document.title = clean_title(title)
         if description is not None:
@@ -72,6 +82,8 @@ def document_update(
         if changed:
             document.index_rev += 1
             document.save(update_fields=[*changed, "summary_status", "index_rev", "updated_at"])
+            if "custom_metadata" in changed and description is None:
+                summary_refresh(document)
             changes = {name: {"before": before[name], "after": getattr(document, name)} for name in changed}
             audit(
                 actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=changed, changes=changes
@@ -81,26 +93,28 @@ def document_update(
 
 
 def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[Document]) -> Deleted:
-    """Make documents of one base tombstones: invisible in the same transaction; rows, index and files follow in the background.
+    """Make documents of one base tombstones: invisible in the same transaction, and gone from the index.
+
+    For as many days as the trash keeps them they can be brought back; without a trash, rows and files follow in the background.
 
     Raises: Conflict while one of them is being moved. A second call changes nothing.
     """
     authorize(actor, "document.delete", base)
     now = timezone.now()
+    purge_at = purge_time(now)
     ids = [document.pk for document in documents]
     with transaction.atomic():
         check_not_moving(base, ids)
         live = list(Document.objects.filter(kb=base, pk__in=ids, deleted_at__isnull=True).order_by("pk").values_list("pk", flat=True))
         for start in range(0, len(live), SLICE):
             part = live[start : start + SLICE]
-            Document.objects.filter(pk__in=part, deleted_at__isnull=True).update(
-                deleted_at=now, parse_status=ParseStatus.DELETING, enabled=False, index_rev=F("index_rev") + 1, updated_at=now
-            )
+            if purge_at is not None:
+                _keep_tags(part)
+            Document.objects.filter(pk__in=part, deleted_at__isnull=True).update(**tombstone(now, purge_at))
             DocumentTag.objects.filter(document_id__in=part).delete()
         if not live:
             latest = CleanupRun.objects.filter(space_id=base.space_id).order_by("-pk").values_list("pk", flat=True).first()
             return Deleted(f"cleanup-{latest or 0}", 0)
-        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
         gone = [document for document in documents if document.pk in set(live)]
         titles = [document.title for document in gone]
         uids = [str(document.uid) for document in gone]
@@ -111,8 +125,21 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
                 actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids
             )
         publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
+        if purge_at is not None:
+            return Deleted(f"trash-{int(now.timestamp() * 1000)}", len(live))
+        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
         enqueue(run)
     return Deleted(f"cleanup-{run.pk}", len(live))
+
+
+def _keep_tags(pks: Sequence[int]) -> None:
+    """Remember the tags of documents that go into the trash: there they count for nothing."""
+    tags: dict[int, list[int]] = {}
+    for document, tag in DocumentTag.objects.filter(document_id__in=pks).order_by("pk").values_list("document_id", "tag_id"):
+        tags.setdefault(document, []).append(tag)
+    rows = [Document(pk=pk, trashed_tags=found) for pk, found in tags.items()]
+    if rows:
+        Document.objects.bulk_update(rows, ["trashed_tags"], batch_size=SLICE)
 
 
 def documents_reparse(

@@ -19,6 +19,7 @@ from apps.knowledge.services import document_reparse, documents_delete, document
 from apps.portal import links
 from apps.portal.document_query import ListQuery
 from apps.portal.templatetags.portal import known_hue
+from apps.portal.trash import days_text, documents_undo, kept_text
 from apps.portal.web import DialogView
 
 SLICE = 200
@@ -67,10 +68,12 @@ class BulkView(DialogView):
                 failed.append((document, str(error)))
         return failed
 
-    def report(self, base: KnowledgeBase, count: int, failed: list[tuple[Document, str]], text: str, *, clear: bool = True) -> HttpResponse:
+    def report(
+        self, base: KnowledgeBase, count: int, failed: list[tuple[Document, str]], text: str, *, clear: bool = True, **more: str
+    ) -> HttpResponse:
         """A toast when all went well; else a dialog that names every document it failed for."""
         if not failed:
-            response = self.done(text, back=links.base_url(base))
+            response = self.done(text, back=links.base_url(base), **more)
         else:
             context = {
                 "dialog_title": _("Done in part"),
@@ -98,7 +101,13 @@ class BulkDeleteView(BulkView):
         base = base_get(actor=self.actor, kb_id=kb_id)
         documents = self.chosen(request, base)
         passages = sum(document.chunk_count for document in documents)
-        return self.ask(base, documents, _("Delete %(documents)s?") % {"documents": documents_text(len(documents))}, passages=passages)
+        return self.ask(
+            base,
+            documents,
+            _("Delete %(documents)s?") % {"documents": documents_text(len(documents))},
+            passages=passages,
+            kept_days=days_text(),
+        )
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
@@ -111,7 +120,7 @@ class BulkDeleteView(BulkView):
             except DomainError:  # one of them cannot go now: find out which
                 failed += self.each(part, lambda document: self._delete_one(base, document))
         text = _("%(documents)s deleted.") % {"documents": documents_text(len(documents))}
-        return self.report(base, len(documents), failed, text)
+        return self.report(base, len(documents), failed, text, detail=kept_text(), undo=documents_undo(self.actor, base, documents))
 
     def _delete_one(self, base: KnowledgeBase, document: Document) -> None:
         documents_delete(actor=self.actor, base=base, documents=[document])

@@ -38,6 +38,21 @@ class RevertIn(serializers.Serializer[Any]):
     expected_revision = serializers.IntegerField(required=False, allow_null=True)
 
 
+class QuestionIn(serializers.Serializer[Any]):
+    question = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=20_000)
+    question_id = serializers.CharField(required=False, allow_blank=True, allow_null=True, help_text="Left out: a new question is added.")
+
+
+class QuestionDeleteIn(serializers.Serializer[Any]):
+    question_id = serializers.CharField()
+
+
+class QuestionOut(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    question = serializers.CharField()
+    content_revision = serializers.IntegerField(help_text="Of the text it was written for; another than the passage's: possibly stale.")
+
+
 class ChunkOut(serializers.Serializer[Chunk]):
     id = serializers.UUIDField(source="uid")
     seq_id = serializers.IntegerField(source="pk")
@@ -114,12 +129,22 @@ class RevisionOut(serializers.Serializer[ChunkRevision]):
     edit_source = serializers.SerializerMethodField()
     edited_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
+    editorMember = serializers.SerializerMethodField(help_text="{id, name} of who wrote that text; null when nobody did.")
+    editorSourceType = serializers.SerializerMethodField(help_text="user, system (it came from parsing) or unknown.")
 
     def get_editor_id(self, revision: ChunkRevision) -> str:
         return str(revision.editor_id or "")
 
     def get_edit_source(self, revision: ChunkRevision) -> str:
         return "user"
+
+    def get_editorMember(self, revision: ChunkRevision) -> dict[str, str] | None:
+        return {"id": str(revision.editor.pk), "name": revision.editor.username} if revision.editor else None
+
+    def get_editorSourceType(self, revision: ChunkRevision) -> str:
+        if revision.editor_id:
+            return "user"
+        return "unknown" if revision.revision else "system"
 
 
 class ActivityQuery(serializers.Serializer[Any]):
