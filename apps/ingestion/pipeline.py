@@ -29,8 +29,8 @@ from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
-from apps.knowledge import files
 from apps.knowledge.models import Chunk, Document, ParseStatus
+from apps.knowledge.selectors import is_of_earlier_version
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import index_documents
@@ -221,7 +221,7 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
     except BaseException:
         storage.discard([key])
         raise
-    if old_key and old_key != key and not files.is_earlier(old_key):
+    if old_key and old_key != key and not is_of_earlier_version(old_key):
         storage.discard([old_key])
     try:
         index_documents(document.space_id, [document.pk])
