@@ -18,8 +18,10 @@ from apps.knowledge.events import (
     DocumentsCopied,
     DocumentsDeleted,
     DocumentsRefiled,
+    DocumentsReparsed,
     DocumentsRestored,
     DocumentStored,
+    SummaryWanted,
 )
 from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
 from apps.llm.events import ModelUseAsked
@@ -36,6 +38,13 @@ def _document_stored(event: DocumentStored) -> None:
     services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options}, password=event.password)
 
 
+@listen(DocumentsReparsed)
+def _documents_reparsed(event: DocumentsReparsed) -> None:
+    services.documents_supersede(event.document_ids, reason="superseded")
+    Document.objects.filter(pk__in=event.document_ids).update(attempt=F("attempt") + 1)
+    services.parses_start(event.document_ids, {pk: {"trigger": "reparse", **options} for pk, options in event.options.items()})
+
+
 @listen(DocumentParseCancelled)
 def _parse_cancelled(event: DocumentParseCancelled) -> None:
     document = Document.objects.get(pk=event.document_id)
@@ -47,8 +56,7 @@ def _parse_cancelled(event: DocumentParseCancelled) -> None:
 
 @listen(DocumentsDeleted)
 def _documents_deleted(event: DocumentsDeleted) -> None:
-    for document_id in event.document_ids:
-        services.runs_supersede(document_id, reason="deleted")
+    services.documents_supersede(event.document_ids, reason="deleted")
 
 
 @listen(BaseDeleted)
@@ -107,6 +115,13 @@ def _chunks_changed(event: ChunksChanged) -> None:
     document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
     if document is not None and document.is_answerable:
         services.embed_start(document, {"trigger": "edit"})
+
+
+@listen(SummaryWanted)
+def _summary_wanted(event: SummaryWanted) -> None:
+    document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
+    if document is not None:
+        services.run_start(document, services.ENRICH, {"summary": True})
 
 
 @listen(ModelUseAsked)

@@ -201,3 +201,10 @@ def chunk_preview(*, actor: Actor, text: str, config: Mapping[str, Any]) -> dict
     """
     authorize(actor, "chunk.preview")
     return preview(text, config)
+
+
+def summary_trouble(*, actor: Actor, document: Document) -> str:
+    """Code of why the last summary of a document could not be written; "" when none was tried."""
+    authorize(actor, "run.read", document)
+    runs = IngestionRun.objects.filter(document=document, kind="enrich", document_attempt=document.attempt, state=RunState.FAILED)
+    return runs.order_by("-pk").values_list("reason", flat=True).first() or ""

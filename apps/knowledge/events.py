@@ -63,6 +63,14 @@ class ChunksChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryWanted:
+    """The summary of a document is to be written (again) in the background; its row says `pending`."""
+
+    space_id: int
+    document_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class BaseDeleted:
     space_id: int
     kb_id: int
@@ -105,3 +113,12 @@ class BaseChanged:
     space_id: int
     kb_id: int
     changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsReparsed:
+    """Documents of one space go through the pipeline again; `options`: what each one's pass is told, by primary key."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+    options: dict[int, dict[str, Any]]

@@ -29,7 +29,10 @@ def add_document_bytes(event: StorageAsked) -> None:
 
 @listen(ModelUseAsked)
 def name_users_of_model(event: ModelUseAsked) -> None:
-    rows = KnowledgeBase.objects.filter(space_id=event.space_id, deleted_at__isnull=True, embedding_model_id=event.model_id)
+    chosen = Q(embedding_model_id=event.model_id) | Q(summary_model_id=event.model_id)
+    for option in ("vlm_config", "image_processing_config", "auto_tag_config", "profile_config"):
+        chosen |= Q(**{f"options__{option}__model_id": event.model_id})
+    rows = KnowledgeBase.objects.filter(chosen, space_id=event.space_id, deleted_at__isnull=True)
     event.found.extend(rows.order_by("name").values_list("name", flat=True))
 
 

@@ -21,6 +21,7 @@ KINDS: dict[str, Any] = {
     "ocr": _("Read pictures (OCR)"),
     "embed": _("Make vectors"),
     "embed_remote": _("Make vectors (endpoint)"),
+    "enrich": _("Write summaries and questions"),
     "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
     "copy": _("Copy a base"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import bases, bulk, copies, documents, folders, home, tags, trash, uploads, vectors, versions
+from apps.portal.views import activity, bases, bulk, copies, documents, folders, home, moving, tags, trash, uploads, vectors, versions
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -38,11 +38,19 @@ urlpatterns = [
     path(_BASE + "import", uploads.UrlImportView.as_view(), name="document-import"),
     path(_BASE + "documents/new", uploads.DocumentNewView.as_view(), name="document-new"),
     path(_BASE + "folder", folders.FolderRenameView.as_view(), name="folder-rename"),
+    path(_BASE + "folder/new", folders.FolderNewView.as_view(), name="folder-new"),
+    path(_BASE + "folder/delete", folders.FolderDeleteView.as_view(), name="folder-delete"),
+    path(_BASE + "folder/level", folders.FolderLevelView.as_view(), name="folder-level"),
     path(_BASE + "tags", tags.TagsView.as_view(), name="base-tags"),
+    path(_BASE + "activity", activity.BaseActivityView.as_view(), name="base-activity"),
+    path(_BASE + "activity/<int:row_id>", activity.ActivityDetailView.as_view(), name="base-activity-detail"),
     path(_BASE + "bulk/delete", bulk.BulkDeleteView.as_view(), name="bulk-delete"),
     path(_BASE + "bulk/reparse", bulk.BulkReparseView.as_view(), name="bulk-reparse"),
     path(_BASE + "bulk/folder", bulk.BulkFolderView.as_view(), name="bulk-folder"),
     path(_BASE + "bulk/tags", bulk.BulkTagsView.as_view(), name="bulk-tags"),
+    path(_BASE + "bulk/move", moving.BulkMoveView.as_view(), name="bulk-move"),
+    path(_BASE + "bulk/move/<str:task_id>", moving.MoveProgressView.as_view(), name="bulk-move-progress"),
+    path(_BASE + "bulk/zip", moving.BulkZipView.as_view(), name="bulk-zip"),
     path(_DOCUMENT + "menu", documents.DocumentMenuView.as_view(), name="document-menu"),
     path(_DOCUMENT + "reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
     path(_DOCUMENT + "password", documents.DocumentPasswordView.as_view(), name="document-password"),

@@ -25,6 +25,8 @@ BASE_ROUTES = (
     "base-create",
     "base-documents",
     "base-settings",
+    "base-activity",
+    "base-activity-detail",
     "base-reindex",
     "base-delete",
     "base-copy",

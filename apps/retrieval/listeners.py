@@ -89,7 +89,9 @@ def _chunks_changed(event: ChunksChanged) -> None:
 
 @listen(DocumentStored)
 def _document_stored(event: DocumentStored) -> None:
-    """A document parsed anew leaves the index until its new passages are there."""
+    """A document parsed anew leaves the index until its new passages are there. What is parsed again was said to be refiled as well."""
+    if event.trigger == "reparse":
+        return
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, [event.document_id]))
 
 

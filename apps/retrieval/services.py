@@ -18,7 +18,7 @@ from django.utils import timezone
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
-from apps.knowledge.services import document_indexed
+from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector, RetiredSpace
@@ -31,18 +31,22 @@ INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: its headings, itself, and for the first passage the document's title, file name and tags."""
+    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0:
         tags = sorted(tag.name for tag in document.tags.all())
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
-    return "\n".join([*filter(None, parts), chunk.content])
+    return "\n".join([*filter(None, parts), chunk.content, *_asked(chunk)])
 
 
 def meaning_of(chunk: Chunk) -> str:
-    """The text a passage is embedded as: its headings, outermost first, then itself."""
+    """The text a passage is embedded as: its headings, outermost first, then itself and its questions."""
     above = " > ".join(title for title in chunk.heading_path if title not in chunk.content)
-    return f"{above}\n{chunk.content}" if above else chunk.content
+    return "\n".join([above, chunk.content, *_asked(chunk)] if above else [chunk.content, *_asked(chunk)])
+
+
+def _asked(chunk: Chunk) -> list[str]:
+    return [str(row["question"]) for row in questions_of(chunk)]
 
 
 def meaning_hash(text: str) -> str:

@@ -283,6 +283,7 @@ CELERY_BEAT_SCHEDULE = {
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+ACTIVITY_DAYS = env.ACTIVITY_DAYS
 RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY

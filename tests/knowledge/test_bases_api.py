@@ -262,7 +262,7 @@ def test_activity_pages_to_the_end(world: Any) -> None:
     assert world.admin.get(f"{url}?action=kb.deleted").json()["data"] == []
     assert len(world.admin.get(f"{url}?actor={world.admin.user.pk}&outcome=success").json()["data"]) == 5
     row = first["data"][0]
-    assert row["scope_id"] == str(world.base.uid) and row["changes"] == {"name": {"before": "n3", "after": "n4"}}
+    assert row["scope_id"] == str(world.base.uid) and row["changes"] == {"name": {"before": "n3", "after": "n4", "redacted": False}}
     assert world.member.get(url).status_code == 403
     assert world.key(world.space).get(f"/api/v1/{url}").status_code == 403
 

@@ -431,7 +431,9 @@ def test_tags_are_made_renamed_coloured_and_refused_while_in_use(shelf: Shelf) -
     assert (shelf.fresh(tag).name, shelf.fresh(tag).color) == ("soon", "")
     shelf.document("a.txt", tags=(tag,))
     refused = send(tag=str(tag.uid), do="delete", name="soon")
-    assert refused.status_code == 422 and "1 documents carry this tag. Take it off them first." in text_of(refused)
+    assert refused.status_code == 422 and "1 document carries this tag. Take it off and delete the tag? The document stays." in text_of(
+        refused
+    )
     with unscoped("test data"):
         Document.objects.all().delete()
     assert toast_of(send(tag=str(tag.uid), do="delete")) == "Tag deleted." and shelf.fresh(tag) is None

@@ -44,6 +44,7 @@ upstream: list[URLPattern] = [
     path("knowledge/<str:document_id>/download", downloads.DocumentDownloadView.as_view(), name="document-download"),
     path("knowledge/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("knowledge/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
+    path("knowledge/<str:document_id>/regenerate-summary", documents.SummaryRegenerateView.as_view(), name="summary-regenerate"),
     path("knowledge/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
     path("knowledge/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
     path(
@@ -55,6 +56,12 @@ upstream: list[URLPattern] = [
         "knowledge/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
     ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
+    path("chunks/by-id/<str:chunk_id>/questions", contents.ChunkQuestionsView.as_view(), name="chunk-questions"),
+    path(
+        "chunks/by-id/<str:chunk_id>/questions/regenerate",
+        contents.ChunkQuestionsRegenerateView.as_view(),
+        name="chunk-questions-regenerate",
+    ),
     path("chunks/<str:document_id>", contents.ChunkListView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkView.as_view(), name="chunk"),
     path("chunks/<str:document_id>/<str:chunk_id>/revisions", contents.ChunkRevisionsView.as_view(), name="chunk-revisions"),
@@ -98,6 +105,7 @@ proxied: list[URLPattern] = [
     path("documents/<str:document_id>/download", downloads.DocumentDownloadView.as_view(), name="document-download"),
     path("documents/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("documents/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
+    path("documents/<str:document_id>/regenerate-summary", documents.SummaryRegenerateView.as_view(), name="summary-regenerate"),
     path("documents/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
     path("documents/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
     path(
@@ -109,6 +117,12 @@ proxied: list[URLPattern] = [
         "documents/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
     ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
+    path("chunks/by-id/<str:chunk_id>/questions", contents.ChunkQuestionsView.as_view(), name="chunk-questions"),
+    path(
+        "chunks/by-id/<str:chunk_id>/questions/regenerate",
+        contents.ChunkQuestionsRegenerateView.as_view(),
+        name="chunk-questions-regenerate",
+    ),
     path("chunks/<str:document_id>", contents.ChunkReadView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkEditView.as_view(), name="chunk"),
     path("chunks/<str:document_id>/<str:chunk_id>/revisions", contents.ChunkRevisionsView.as_view(), name="chunk-revisions"),

@@ -1,5 +1,6 @@
-from apps.knowledge.downloads import document_original, original_name
+from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
+from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -12,7 +13,6 @@ from apps.knowledge.selectors.bases import (
     recent_bases,
 )
 from apps.knowledge.selectors.contents import (
-    activity_list,
     chunk_get,
     chunk_list,
     chunk_neighbours,
@@ -31,6 +31,7 @@ from apps.knowledge.selectors.documents import (
     document_search,
     documents_batch,
     documents_get,
+    folder_count,
     folder_paths,
     folder_tree,
     in_folder,
@@ -41,6 +42,7 @@ from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days,
 from apps.knowledge.selectors.versions import VersionRow, is_of_earlier_version, version_get, version_list, version_original
 
 __all__ = [
+    "ARCHIVE_LIMIT",
     "VersionRow",
     "is_of_earlier_version",
     "version_get",
@@ -58,14 +60,19 @@ __all__ = [
     "space_warning",
     "BaseCounts",
     "BaseRow",
+    "Change",
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
+    "activity_facets",
+    "activity_get",
     "activity_list",
+    "actor_names",
     "as_uuid",
     "base_get",
     "base_list",
     "base_row",
+    "changes_of",
     "chunk_get",
     "chunk_list",
     "chunk_neighbours",
@@ -83,6 +90,7 @@ __all__ = [
     "document_search",
     "documents_batch",
     "documents_get",
+    "folder_count",
     "folder_paths",
     "folder_tree",
     "has_documents",
@@ -90,6 +98,7 @@ __all__ = [
     "move_get",
     "move_targets",
     "recent_bases",
+    "redacted",
     "revision_list",
     "tag_get",
     "tag_list",

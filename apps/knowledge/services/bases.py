@@ -107,7 +107,8 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
     with transaction.atomic():
         base = KnowledgeBase.objects.visible_to(actor).select_for_update(of=("self",)).get(pk=base.pk)
         before = _snapshot(base)
-        base.summary_model_id = check_chat_model(values.get("llmModelId") or "", field="llmModelId")
+        if values.get("llmModelId") is not None:
+            base.summary_model_id = check_chat_model(values["llmModelId"], field="llmModelId")
         model = values.get("embeddingModelId")
         if model is not None and model != base.embedding_model_id:
             check_embedding_model(model, field="embeddingModelId")

@@ -27,7 +27,8 @@ from apps.knowledge import files, intake
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, first_alive, same_bytes, tags_of
-from apps.knowledge.rules.texts import clean_markdown, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.texts import clean_markdown, clean_title, with_overrides
+from apps.knowledge.rules.wishes import check_picture, clean_process_config
 
 MAX_MANUAL = 200_000
 MAX_CHANNEL = 32
@@ -82,6 +83,7 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
     with on_disk(upload) as path:
         digest = files.digest(path)
         found = intake.inspect(path, name, blank=digest.blank)
+        check_picture(overrides, found.media_type)
         existing = same_bytes(base, digest.md5, found.extension)
         if existing is not None:
             return replace(_again(existing), mismatch=found.mismatch)

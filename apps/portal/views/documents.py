@@ -29,6 +29,7 @@ from apps.portal.document_query import ListQuery
 from apps.portal.document_rows import TEXT_TYPES, rows_of, type_of
 from apps.portal.trash import days_text, documents_undo, kept_text
 from apps.portal.uploading import upload_target
+from apps.portal.views.bulk import MOST
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go
 
@@ -54,9 +55,11 @@ class DocumentsView(PageView):
             **upload_target(base),
             "view": view,
             "may_download": allowed(self.actor, "document.download", base),
-            "archive_url": links.archive_url(base),
+            "most_at_once": f"{MOST:,}",
+            "may_move": allowed(self.actor, "document.move", base),
             "space_id": space_id,
         }
+        context["total_to_take"] = context["total"] if context["total"] <= MOST else 0
         context["view_items"] = _view_items(context["here"], view)
         response = self.page("portal/base_documents.html", context)
         if "view" in request.GET:
