@@ -15,7 +15,6 @@ from typing import IO, Any
 
 from django.core.files import File
 from django.db import transaction
-from django.db.models import Q
 
 from apps.common import storage
 from apps.common.errors import NotFound
@@ -146,8 +145,3 @@ def version_keys() -> Iterator[str]:
 def exists(key: str) -> bool:
     """Whether the store has a file under this key."""
     return storage.exists(key)
-
-
-def is_earlier(key: str) -> bool:
-    """Whether an earlier version of a document names this key."""
-    return DocumentVersion.objects.filter(Q(parsed_path=key) | Q(storage_path=key)).exists()

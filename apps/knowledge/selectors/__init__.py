@@ -50,11 +50,12 @@ from apps.knowledge.selectors.images import (
     with_links,
 )
 from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
-from apps.knowledge.selectors.versions import VersionRow, version_get, version_list, version_original
+from apps.knowledge.selectors.versions import VersionRow, is_of_earlier_version, version_get, version_list, version_original
 
 __all__ = [
     "ARCHIVE_LIMIT",
     "VersionRow",
+    "is_of_earlier_version",
     "version_get",
     "version_list",
     "version_original",

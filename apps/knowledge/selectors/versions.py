@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from apps.common import storage
@@ -64,3 +65,8 @@ def version_original(*, actor: Actor, document: Document, version: DocumentVersi
     size_bytes = source.seek(0, os.SEEK_END)
     source.seek(0)
     return Original(version.file_name, version.media_type, "", size_bytes, source)
+
+
+def is_of_earlier_version(key: str) -> bool:
+    """Whether an earlier version of a document names this file, so that it must be kept. For the pipeline, inside a scope."""
+    return bool(DocumentVersion.objects.filter(Q(parsed_path=key) | Q(storage_path=key)).exists())
