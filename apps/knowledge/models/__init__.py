@@ -1,8 +1,8 @@
 from apps.knowledge.models.base import BaseVisit, KnowledgeBase, Pin
 from apps.knowledge.models.chunk import Chunk, ChunkRevision, passage_hash
-from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, ParseStatus
+from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, DocumentVersion, ParseStatus
 from apps.knowledge.models.image import SCHEME, DocumentImage
-from apps.knowledge.models.runs import CleanupRun, MoveRun
+from apps.knowledge.models.runs import CleanupRun, CopyRun, MoveRun
 from apps.knowledge.models.tag import Tag
 
 __all__ = [
@@ -12,9 +12,11 @@ __all__ = [
     "Chunk",
     "ChunkRevision",
     "CleanupRun",
+    "CopyRun",
     "Document",
     "DocumentImage",
     "DocumentTag",
+    "DocumentVersion",
     "KnowledgeBase",
     "MoveRun",
     "ParseStatus",

@@ -10,7 +10,7 @@ from django.db.models import Count, F, Max, Sum
 
 from apps.common.actor import Actor
 from apps.common.policy import authorize
-from apps.knowledge.models import BaseVisit, Document, DocumentImage, KnowledgeBase, ParseStatus
+from apps.knowledge.models import BaseVisit, Document, DocumentImage, DocumentVersion, KnowledgeBase, ParseStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +75,8 @@ def stored_files() -> Iterator[tuple[str, int, int, bool]]:
     pictures = DocumentImage.objects.exclude(storage_path=F("document__storage_path")).order_by("pk")
     for space_id, kb_id, key in pictures.values_list("space_id", "kb_id", "storage_path").iterator(chunk_size=2000):
         yield key, space_id, kb_id, False
+    earlier = DocumentVersion.objects.order_by("pk").values_list("space_id", "document__kb_id", "storage_path", "parsed_path")
+    for space_id, kb_id, original, parsed in earlier.iterator(chunk_size=2000):
+        yield original, space_id, kb_id, True
+        if parsed:
+            yield parsed, space_id, kb_id, False

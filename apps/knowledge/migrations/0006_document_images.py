@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('knowledge', '0002_runs_and_list_indexes'),
+        ('knowledge', '0005_document_versions'),
         ('spaces', '0001_initial'),
     ]
 
