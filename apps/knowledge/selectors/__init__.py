@@ -1,4 +1,5 @@
 from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
+from apps.knowledge.files import is_earlier
 from apps.knowledge.intake import accepted_extensions, space_warning
 from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
@@ -110,6 +111,7 @@ __all__ = [
     "image_list",
     "image_sources",
     "in_folder",
+    "is_earlier",
     "is_locator",
     "move_get",
     "move_targets",
