@@ -24,12 +24,14 @@ from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.ingestion import passwords, services, trace
 from apps.ingestion.chunking.service import chunk, config_from_dict
+from apps.ingestion.images import handles_of, keys_of, replace_images, store_images
 from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
 from apps.knowledge.models import Chunk, Document, ParseStatus
+from apps.knowledge.selectors import is_of_earlier_version
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import index_documents
@@ -37,6 +39,7 @@ from apps.retrieval.services import index_documents
 log = logging.getLogger(__name__)
 
 WARNINGS_IN_TRACE = 50
+UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)  # passages there are those of the version before
 OCR_WALL_FACTOR = 4  # a page costs seconds by OCR where it costs milliseconds by its text layer
 
 
@@ -200,12 +203,15 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
     """Replace the document's passages, make it findable and queue its vectors: one transaction, then the index."""
     document = work.document
     key = parsed_key(document, work.run.pk)
-    write_parsed(key, parsed)
-    old_key = document.parsed_path
+    old_keys = [document.parsed_path, *keys_of(document)]
+    images = store_images(document, parsed, work.run.pk)
     try:
+        write_parsed(key, parsed)
         with transaction.atomic():
             work.claim.hold()
+            handles = handles_of(document)
             count = _replace_chunks(document, result)
+            replace_images(document, parsed, images, handles)
             _update_document(work, parsed, key, count)
             trace.finish(document, document.attempt, "chunking", passages=count, tier=result.selected_tier, rejected=len(result.rejected))
             passwords.forget(document.pk)
@@ -217,10 +223,10 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
             if not work.claim.finish(RunState.DONE):
                 raise Stop("lost")
     except BaseException:
-        storage.discard([key])
+        storage.discard([key, *images.keys])
         raise
-    if old_key and old_key != key:
-        storage.discard([old_key])
+    kept = {key, *images.keys}
+    storage.discard(old for old in old_keys if old and old not in kept and not is_of_earlier_version(old))
     try:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES:
@@ -304,7 +310,7 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
         work.claim.hold()
         passwords.forget(document.pk)
         document.refresh_from_db()
-        if work.ocr and document.chunk_count:
+        if work.ocr and document.chunk_count and document.parse_status not in UNREAD:
             work.claim.finish(RunState.FAILED, reason=reason, error=message)
             services.ocr_failed(document, reason, message)
             return

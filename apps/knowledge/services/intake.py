@@ -26,8 +26,9 @@ from apps.common.text import display_name
 from apps.knowledge import files, intake
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, ParseStatus
-from apps.knowledge.rules.documents import clean_folder, tags_of
-from apps.knowledge.rules.texts import clean_markdown, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.documents import clean_folder, first_alive, same_bytes, tags_of
+from apps.knowledge.rules.texts import clean_markdown, clean_title, with_overrides
+from apps.knowledge.rules.wishes import check_picture, clean_process_config
 
 MAX_MANUAL = 200_000
 MAX_CHANNEL = 32
@@ -79,10 +80,11 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
     name = display_name(file_name)
     tags = tags_of(base, arrival.tag_ids)
     overrides = arrival.overrides()
-    with _on_disk(upload) as path:
+    with on_disk(upload) as path:
         digest = files.digest(path)
         found = intake.inspect(path, name, blank=digest.blank)
-        existing = _same_bytes(base, digest.md5, found.extension)
+        check_picture(overrides, found.media_type)
+        existing = same_bytes(base, digest.md5, found.extension)
         if existing is not None:
             return replace(_again(existing), mismatch=found.mismatch)
         document = Document(
@@ -102,7 +104,7 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
             creator_id=actor.user_id,
         )
         document.storage_path = files.store_original(upload, space_id=base.space_id, kb_uid=base.uid, document_uid=document.uid)
-    return _insert(actor, base, document, tags, lambda: _same_bytes(base, digest.md5, found.extension))
+    return _insert(actor, base, document, tags, lambda: same_bytes(base, digest.md5, found.extension))
 
 
 def document_import_url(
@@ -277,19 +279,9 @@ def _with_original_name(metadata: dict[str, str] | None, raw: str, shown: str) -
     return kept or None
 
 
-def _same_bytes(base: KnowledgeBase, md5: str, extension: str) -> Document | None:
-    rows = Document.objects.filter(kb=base, type=Document.Type.FILE, file_hash=md5, file_type=extension, deleted_at__isnull=True)
-    return _first_alive(rows)
-
-
 def _same_address(base: KnowledgeBase, document: Document) -> Document | None:
     rows = Document.objects.filter(kb=base, type=document.type, source=document.source, deleted_at__isnull=True)
-    return _first_alive(rows)
-
-
-def _first_alive(rows: Any) -> Document | None:
-    alive = rows.exclude(parse_status__in=(ParseStatus.FAILED, ParseStatus.DELETING))
-    return alive.select_related("kb", "creator").prefetch_related("tags").order_by("pk").first()  # type: ignore[no-any-return]
+    return first_alive(rows)
 
 
 def _again(existing: Document) -> Stored:
@@ -338,7 +330,7 @@ def _announce(actor: Actor, document: Document) -> None:
         publish(DocumentStored(space_id=document.space_id, document_id=document.pk, trigger="user", options=options))
 
 
-class _on_disk:
+class on_disk:
     """The path of an upload: Django's own temporary file, or one made for the block."""
 
     def __init__(self, upload: File[Any]) -> None:

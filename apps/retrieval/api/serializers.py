@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors import with_links
 from apps.retrieval.context import ContextPassage
 from apps.retrieval.search import Passage
 
@@ -46,6 +47,12 @@ class KnowledgeSearchIn(serializers.Serializer[Any]):
     mentioned_items = ids(serializers.DictField())
 
 
+class SearchQuery(serializers.Serializer[Any]):
+    """How references to pictures are answered: as handles, or as signed links that need no sign-in and end after an hour."""
+
+    resource_urls = serializers.ChoiceField(choices=("handle", "public"), required=False, default="handle")
+
+
 class ResultOut(serializers.Serializer[Any]):
     """One hit. `match_type`: 0 vector, 1 keyword, 2 neighbour, 4 parent. `metadata` is string to string and says why it is there."""
 
@@ -77,7 +84,11 @@ class ResultOut(serializers.Serializer[Any]):
         row = _row(instance.chunk, instance.chunk.document) | {"score": round(instance.score, 6), "match_type": instance.match_type}
         if isinstance(instance, Passage):
             row["metadata"] = _why(instance)
-            row["matched_content"] = instance.snippet.text
+            row["matched_content"] = instance.question or instance.snippet.text
+        if links := self.context.get("links"):
+            for name in ("content", "image_info", "matched_content"):
+                if row.get(name):
+                    row[name] = with_links(row[name], links, self.context["root"])
         return row
 
 
@@ -112,6 +123,8 @@ def _row(chunk: Chunk, document: Document) -> dict[str, Any]:
 
 def _why(passage: Passage) -> dict[str, str]:
     why = {"matched_terms": " ".join(term.text for term in passage.matched_terms)} if passage.matched_terms else {}
+    if passage.question:
+        why["question"] = passage.question
     if passage.exact:
         why["exact"] = "true"
     for name, leg in (("keyword", passage.text_leg), ("vector", passage.vector_leg)):
