@@ -75,6 +75,20 @@ QUERY_VALUES = [
 ]
 #: what is put into each field of a page's form in turn
 FORM_VALUES = ("", "x" * 30_000, "-1", "9" * 5000, "\u202e\u0007", "[[", "%FF")
+#: fields of the forms that need none of them filled in, so that the permission matrix sends them empty
+FORMS: dict[str, tuple[str, ...]] = {
+    "base-chunk-preview": ("strategy", "chunk_size", "chunk_overlap", "separators", "token_limit", "sample"),
+    "base-reindex": ("model",),
+    "base-settings": ("name", "description", "strategy", "chunk_size", "separators", "token_limit", "parent_chunk_size", "question_count"),
+    "base-tags": ("tag", "do", "name", "color"),
+    "document-edit": ("title", "folder", "content", "version"),
+    "document-import": ("url", "title", "folder"),
+    "document-password": ("password",),
+    "document-reparse": ("encoding",),
+    "folder-rename": ("source", "target", "merge"),
+    "model-edit": ("name", "base_url", "api_key", "batch_size", "read_timeout_s"),
+    "model-new": ("type", "name", "base_url", "api_key", "batch_size", "read_timeout_s"),
+}
 #: sentences the contract gives word for word, in English for everybody
 FIXED = (
     "Auto setup is not available in this edition",
@@ -276,10 +290,11 @@ def test_pages(world: World) -> None:
             sample, turn = body_for(world, "POST", name), next(turns)
             for value in FORM_VALUES[turn % 2 :: 2]:
                 asked += [("POST", url, {**sample, key: value}) for key in sample]
+            for place, key in enumerate(FORMS.get(name, ())):
+                asked += [("POST", url, {key: value}) for value in FORM_VALUES[(turn + place) % 3 :: 3]]
             # A button without a form reads nothing of this: one field it does not know is enough.
-            asked.append(
-                ("POST", url, {key: [value, value] for key, value in (sample or {"name": FORM_VALUES[turn % len(FORM_VALUES)]}).items()})
-            )
+            fields = sample or dict.fromkeys(FORMS.get(name, ("name",)), FORM_VALUES[turn % len(FORM_VALUES)])
+            asked.append(("POST", url, {key: [value, value] for key, value in fields.items()}))
         for method, address, body in asked:
             cache.clear()
             with transaction.atomic():
