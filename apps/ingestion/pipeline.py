@@ -31,7 +31,7 @@ from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
 from apps.knowledge.models import Chunk, Document, ParseStatus
-from apps.knowledge.selectors import is_earlier
+from apps.knowledge.selectors import is_of_earlier_version
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import index_documents
@@ -226,7 +226,7 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
         storage.discard([key, *images.keys])
         raise
     kept = {key, *images.keys}
-    storage.discard(old for old in old_keys if old and old not in kept and not is_earlier(old))
+    storage.discard(old for old in old_keys if old and old not in kept and not is_of_earlier_version(old))
     try:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES:

@@ -145,8 +145,3 @@ def version_keys() -> Iterator[str]:
 def exists(key: str) -> bool:
     """Whether the store has a file under this key."""
     return storage.exists(key)
-
-
-def is_earlier(key: str) -> bool:
-    """Whether an earlier version of a document names this key."""
-    return DocumentVersion.objects.filter(parsed_path=key).exists()

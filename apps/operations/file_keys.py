@@ -19,12 +19,12 @@ def named_keys(alias: str) -> dict[str, int]:
             found[original] = int(size_bytes or 0)
         if parsed:
             found.setdefault(parsed, 0)
-    pictures: QuerySet[Any] = QuerySet(model=DocumentImage, using=alias).filter(document__deleted_at__isnull=True).order_by("pk")
-    for key, size_bytes in pictures.values_list("storage_path", "size_bytes").iterator(chunk_size=2000):
-        found.setdefault(key, int(size_bytes))
     earlier: QuerySet[Any] = QuerySet(model=DocumentVersion, using=alias).filter(document__in=rows.values("pk")).order_by("pk")
     for original, parsed, size_bytes in earlier.values_list("storage_path", "parsed_path", "file_size").iterator(chunk_size=2000):
         found[original] = int(size_bytes or 0)
         if parsed:
             found.setdefault(parsed, 0)
+    pictures: QuerySet[Any] = QuerySet(model=DocumentImage, using=alias).filter(document__in=rows.values("pk")).order_by("pk")
+    for key, size_bytes in pictures.values_list("storage_path", "size_bytes").iterator(chunk_size=2000):
+        found.setdefault(key, int(size_bytes))
     return found

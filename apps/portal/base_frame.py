@@ -18,7 +18,7 @@ from apps.portal.samples import is_sample_base
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, test, images, activity or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, images, test, activity or settings."""
     row = base_row(actor=actor, base=base)
     figures = base_figures(actor=actor, bases=[base]).get(base.pk, BaseFigures())
     return {

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 AT_ONCE = 100  # documents a request has time to index
 
 
-def _after_commit(space_id: int, change: Callable[[], None]) -> None:
+def _after_commit(space_id: int, change: Callable[[], object]) -> None:
     def run() -> None:
         try:
             with space_scope(space_id, "index follows a change"):

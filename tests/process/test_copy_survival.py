@@ -10,7 +10,7 @@ from tests.support.stack import LiveStack
 
 pytestmark = [pytest.mark.process, pytest.mark.timeout(300)]
 
-DOCUMENTS = 900
+DOCUMENTS = 600
 
 
 def test_a_copy_survives_the_kill_of_its_worker(shared_stack: LiveStack) -> None:

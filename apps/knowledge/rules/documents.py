@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
 from apps.common.text import folder_path as normal_folder
-from apps.knowledge.models import Document, KnowledgeBase, Tag
+from apps.knowledge.models import Document, KnowledgeBase, ParseStatus, Tag
 from apps.knowledge.selectors.ids import as_uuid
 
 
@@ -43,3 +43,15 @@ def tags_of(base: KnowledgeBase, names: Sequence[Any]) -> list[Tag]:
     if len(found) != len(uids):
         raise InvalidInput(_("Some of these tags are not in this knowledge base."), code="unknown_tag", field="tag_ids", api_code=1000)
     return found
+
+
+def same_bytes(base: KnowledgeBase, md5: str, extension: str) -> Document | None:
+    """The live document of a base that has these bytes, if any."""
+    rows = Document.objects.filter(kb=base, type=Document.Type.FILE, file_hash=md5, file_type=extension, deleted_at__isnull=True)
+    return first_alive(rows)
+
+
+def first_alive(rows: Any) -> Document | None:
+    """The oldest of these documents that is there and could be read."""
+    alive = rows.exclude(parse_status__in=(ParseStatus.FAILED, ParseStatus.DELETING))
+    return alive.select_related("kb", "creator").prefetch_related("tags").order_by("pk").first()  # type: ignore[no-any-return]

@@ -1,5 +1,4 @@
 from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
-from apps.knowledge.files import is_earlier
 from apps.knowledge.intake import accepted_extensions, space_warning
 from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
@@ -51,11 +50,12 @@ from apps.knowledge.selectors.images import (
     with_links,
 )
 from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
-from apps.knowledge.selectors.versions import VersionRow, version_get, version_list, version_original
+from apps.knowledge.selectors.versions import VersionRow, is_of_earlier_version, version_get, version_list, version_original
 
 __all__ = [
     "ARCHIVE_LIMIT",
     "VersionRow",
+    "is_of_earlier_version",
     "version_get",
     "version_list",
     "version_original",
@@ -75,9 +75,9 @@ __all__ = [
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
-    "ImageFilters",
     "activity_facets",
     "activity_get",
+    "ImageFilters",
     "activity_list",
     "actor_names",
     "as_uuid",
@@ -102,8 +102,8 @@ __all__ = [
     "document_search",
     "documents_batch",
     "documents_get",
-    "file_of",
     "folder_count",
+    "file_of",
     "folder_paths",
     "folder_tree",
     "has_documents",
@@ -111,7 +111,6 @@ __all__ = [
     "image_list",
     "image_sources",
     "in_folder",
-    "is_earlier",
     "is_locator",
     "move_get",
     "move_targets",

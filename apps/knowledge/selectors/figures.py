@@ -72,11 +72,11 @@ def stored_files() -> Iterator[tuple[str, int, int, bool]]:
             yield original, space_id, kb_id, True
         if parsed:
             yield parsed, space_id, kb_id, False
-    pictures = DocumentImage.objects.exclude(storage_path=F("document__storage_path")).order_by("pk")
-    for space_id, kb_id, key in pictures.values_list("space_id", "kb_id", "storage_path").iterator(chunk_size=2000):
-        yield key, space_id, kb_id, False
     earlier = DocumentVersion.objects.order_by("pk").values_list("space_id", "document__kb_id", "storage_path", "parsed_path")
     for space_id, kb_id, original, parsed in earlier.iterator(chunk_size=2000):
         yield original, space_id, kb_id, True
         if parsed:
             yield parsed, space_id, kb_id, False
+    pictures = DocumentImage.objects.exclude(storage_path=F("document__storage_path")).order_by("pk")
+    for space_id, kb_id, key in pictures.values_list("space_id", "kb_id", "storage_path").iterator(chunk_size=2000):
+        yield key, space_id, kb_id, False

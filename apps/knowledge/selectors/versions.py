@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from apps.common import storage
@@ -41,8 +42,7 @@ def version_list(*, actor: Actor, document: Document) -> list[VersionRow]:
     )  # fmt: skip
     earlier = [VersionRow(r.number, False, r.file_name, r.file_type, r.file_size, r.file_hash, r.created_at, r.creator) for r in rows]
     if earlier and earlier[-1].creator is None:
-        last = earlier.pop()
-        earlier.append(VersionRow(*(getattr(last, name) for name in VersionRow.__slots__[:-1]), document.creator))  # type: ignore[attr-defined]
+        earlier[-1] = replace(earlier[-1], creator=document.creator)
     return [now, *earlier]
 
 
@@ -65,3 +65,8 @@ def version_original(*, actor: Actor, document: Document, version: DocumentVersi
     size_bytes = source.seek(0, os.SEEK_END)
     source.seek(0)
     return Original(version.file_name, version.media_type, "", size_bytes, source)
+
+
+def is_of_earlier_version(key: str) -> bool:
+    """Whether an earlier version of a document names this file, so that it must be kept. For the pipeline, inside a scope."""
+    return bool(DocumentVersion.objects.filter(Q(parsed_path=key) | Q(storage_path=key)).exists())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -141,8 +140,3 @@ def copy_cancel(*, actor: Actor, run: CopyRun) -> bool:
         if was_queued and run.state == "cancelled":
             end_copy(run, actor)
     return True
-
-
-def stop_run(actor: Any, run: Any) -> None:
-    """How the admin stops a copy (JobKind.cancel)."""
-    copy_cancel(actor=actor, run=run)

@@ -26,7 +26,7 @@ from apps.common.text import display_name
 from apps.knowledge import files, intake
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, ParseStatus
-from apps.knowledge.rules.documents import clean_folder, tags_of
+from apps.knowledge.rules.documents import clean_folder, first_alive, same_bytes, tags_of
 from apps.knowledge.rules.texts import clean_markdown, clean_title, with_overrides
 from apps.knowledge.rules.wishes import check_picture, clean_process_config
 
@@ -279,20 +279,9 @@ def _with_original_name(metadata: dict[str, str] | None, raw: str, shown: str) -
     return kept or None
 
 
-def same_bytes(base: KnowledgeBase, md5: str, extension: str) -> Document | None:
-    """The live document of a base that has these bytes, if any."""
-    rows = Document.objects.filter(kb=base, type=Document.Type.FILE, file_hash=md5, file_type=extension, deleted_at__isnull=True)
-    return _first_alive(rows)
-
-
 def _same_address(base: KnowledgeBase, document: Document) -> Document | None:
     rows = Document.objects.filter(kb=base, type=document.type, source=document.source, deleted_at__isnull=True)
-    return _first_alive(rows)
-
-
-def _first_alive(rows: Any) -> Document | None:
-    alive = rows.exclude(parse_status__in=(ParseStatus.FAILED, ParseStatus.DELETING))
-    return alive.select_related("kb", "creator").prefetch_related("tags").order_by("pk").first()  # type: ignore[no-any-return]
+    return first_alive(rows)
 
 
 def _again(existing: Document) -> Stored:

@@ -17,9 +17,9 @@ from apps.common.text import display_name
 from apps.knowledge import files, intake
 from apps.knowledge.events import DocumentStored
 from apps.knowledge.models import Document, DocumentVersion, KnowledgeBase, ParseStatus
-from apps.knowledge.rules.documents import clean_folder
+from apps.knowledge.rules.documents import clean_folder, same_bytes
 from apps.knowledge.rules.locks import check_not_moving
-from apps.knowledge.services.intake import Arrival, Stored, document_upload, on_disk, same_bytes
+from apps.knowledge.services.intake import Arrival, Stored, document_upload, on_disk
 
 KEEP, SKIP, VERSION = "keep", "skip", "version"
 FIELDS = ("file_name", "file_type", "media_type", "file_size", "file_hash", "content_sha256", "storage_path")

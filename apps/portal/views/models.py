@@ -172,7 +172,7 @@ def told(row: Model, result: Tested) -> tuple[str, str, str]:
         words = failure_of(result.code)
         return f"{row.title}{_(': ')}{words.why}", "warning", str(words.next)
     if row.type != Model.Type.EMBEDDING:
-        values = {"name": row.title, "ms": f"{result.took_ms:,.0f}", "said": result.said}
+        values: dict[str, object] = {"name": row.title, "ms": f"{result.took_ms:,.0f}", "said": result.said}
         if row.type == Model.Type.RERANK:
             return _("%(name)s answers in %(ms)s ms. Scores of a fitting and of another text: %(said)s.") % values, "success", ""
         if not result.said:

@@ -42,7 +42,7 @@ class BulkZipView(BulkView):
             problem = _("None of these documents has an original file.")
         elif size > ARCHIVE_LIMIT:
             problem = _("An archive takes at most %(limit)s; these files are %(size)s. Choose fewer.") % limits
-        context = {
+        context: dict[str, Any] = {
             "problem": problem,
             "held_count": len(held),
             "held_size": _size(size),
