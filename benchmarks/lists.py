@@ -48,7 +48,7 @@ def inside(engine: str, documents: int, rounds: int) -> None:
         "page of bases": f"/s/{space.pk}/",
         "page of documents with facets": page,
         "page of documents, a folder": f"{page}?folder=f7",
-        "page of a document": f"/s/{space.pk}/documents/{long_document.uid}",
+        "page of a document": f"/s/{space.pk}/documents/{long_document.uid}/",
     }
     small = {
         str(full.uid): str(few.uid),

@@ -141,6 +141,9 @@ EMBED_REMOTE_CONCURRENCY: int = _declare(
 EMBED_PATIENCE_S: int = _declare(
     "KB_EMBED_PATIENCE_S", "1200", int, "Seconds a document waits for an endpoint that fails before it is done with words alone."
 )
+TRASH_DAYS: float = _declare(
+    "KB_TRASH_DAYS", "30", float, "Days that deleted documents and knowledge bases can be brought back; 0: they are removed at once."
+)
 VECTORS_KEEP_DAYS: float = _declare(
     "KB_VECTORS_KEEP_DAYS", "7", float, "Days that vectors of a model no base uses any more are kept, so that changing back is quick."
 )
@@ -152,6 +155,7 @@ WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,ma
 RETRIEVAL_LOG_DAYS: int = _declare(
     "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
 )
+ACTIVITY_DAYS: int = _declare("KB_ACTIVITY_DAYS", "0", int, "Days the activity of knowledge bases is kept; 0: for ever.")
 THROTTLE_SIGN_IN: str = _declare("KB_THROTTLE_SIGN_IN", "20/m", str, "Sign-in attempts one address may make (count/s|m|h).")
 THROTTLE_API: str = _declare("KB_THROTTLE_API", "3000/m", str, "API requests one user or key may make (count/s|m|h).")
 FETCH_ALLOW: list[str] = _declare(

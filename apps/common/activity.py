@@ -1,13 +1,17 @@
-"""Writing the activity log."""
+"""Writing the activity log, and forgetting what is older than the operator wants kept."""
 
 from __future__ import annotations
 
 import uuid
+from datetime import timedelta
 from typing import Any
+
+from django.utils import timezone
 
 from apps.common import context
 from apps.common.actor import ROLE_NAMES, Actor
 from apps.common.models import Activity
+from apps.common.scope import unscoped
 
 
 def audit(
@@ -39,3 +43,17 @@ def audit(
         details={k: v for k, v in details.items() if v is not None},
         request_id=context.request_id.get(),
     ).save()
+
+
+TRIM_SLICE = 5000
+
+
+def trim(days: int) -> int:
+    """How many rows older than that went; 0 days keep all of them. The only way a row of the log ever goes."""
+    if days <= 0:
+        return 0
+    gone, before = 0, timezone.now() - timedelta(days=days)
+    with unscoped("old activity of every space is forgotten"):
+        while ids := list(Activity.objects.filter(created_at__lt=before).order_by("pk").values_list("pk", flat=True)[:TRIM_SLICE]):
+            gone += Activity.objects.filter(pk__in=ids).delete()[0]
+    return gone

@@ -10,6 +10,7 @@ from apps.common.jobs.claims import Claim
 from apps.common.jobs.registry import JobKind, job_kinds
 from apps.ingestion import services
 from apps.ingestion.embedding import embed_work
+from apps.ingestion.enriching import cancel_enrich, enrich_ended, enrich_work, retry_enrich
 from apps.ingestion.models import IngestionRun, ReindexRun
 from apps.ingestion.moderating import cancel_pass, cancel_reindex, retry_pass, retry_reindex
 from apps.ingestion.pipeline import ocr_work, parse_work
@@ -25,6 +26,19 @@ _add(services.PARSE, "parse", parse_work, lambda: settings.PARSE_CONCURRENCY)
 _add(services.OCR, "ocr", ocr_work, lambda: 1)
 _add(services.EMBED, "embed", embed_work, lambda: 1)
 _add(services.EMBED_REMOTE, "embed", embed_work, lambda: settings.EMBED_REMOTE_CONCURRENCY)
+job_kinds.add(
+    services.ENRICH,
+    JobKind(
+        services.ENRICH,
+        IngestionRun,
+        "embed",
+        enrich_work,
+        lambda: settings.EMBED_REMOTE_CONCURRENCY,
+        enrich_ended,
+        retry=retry_enrich,
+        cancel=cancel_enrich,
+    ),
+)
 job_kinds.add(
     services.REINDEX,
     JobKind(

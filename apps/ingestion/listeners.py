@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from apps.common.actor import Actor
 from apps.common.events import listen
@@ -15,13 +15,19 @@ from apps.knowledge.events import (
     BaseDeleted,
     ChunksChanged,
     DocumentParseCancelled,
+    DocumentsCopied,
     DocumentsDeleted,
     DocumentsRefiled,
+    DocumentsReparsed,
+    DocumentsRestored,
     DocumentStored,
+    SummaryWanted,
 )
-from apps.knowledge.models import Document, KnowledgeBase
+from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
 from apps.llm.events import ModelUseAsked
+from apps.llm.failures import FAILURES
 from apps.llm.services import deployment_model_id
+from apps.retrieval.services import serving_of
 
 
 @listen(DocumentStored)
@@ -30,6 +36,13 @@ def _document_stored(event: DocumentStored) -> None:
     Document.objects.filter(pk=event.document_id).update(attempt=F("attempt") + 1)
     document = Document.objects.get(pk=event.document_id)
     services.run_start(document, services.PARSE, {"trigger": event.trigger, **event.options}, password=event.password)
+
+
+@listen(DocumentsReparsed)
+def _documents_reparsed(event: DocumentsReparsed) -> None:
+    services.documents_supersede(event.document_ids, reason="superseded")
+    Document.objects.filter(pk__in=event.document_ids).update(attempt=F("attempt") + 1)
+    services.parses_start(event.document_ids, {pk: {"trigger": "reparse", **options} for pk, options in event.options.items()})
 
 
 @listen(DocumentParseCancelled)
@@ -43,8 +56,7 @@ def _parse_cancelled(event: DocumentParseCancelled) -> None:
 
 @listen(DocumentsDeleted)
 def _documents_deleted(event: DocumentsDeleted) -> None:
-    for document_id in event.document_ids:
-        services.runs_supersede(document_id, reason="deleted")
+    services.documents_supersede(event.document_ids, reason="deleted")
 
 
 @listen(BaseDeleted)
@@ -78,12 +90,38 @@ def _documents_refiled(event: DocumentsRefiled) -> None:
             services.embed_start(document, {"trigger": "move"})
 
 
+@listen(DocumentsCopied)
+def _documents_copied(event: DocumentsCopied) -> None:
+    """Copies find the vectors of their sources by content. Where other vectors serve, or some are missing yet, they are made."""
+    copies = Document.objects.filter(pk__in=[copy for _source, copy in event.pairs], chunk_count__gt=0, enabled=True).select_related("kb")
+    if serving_of(event.source_kb_id).space == serving_of(event.target_kb_id).space:
+        copies = copies.filter(Q(parse_status=ParseStatus.FINALIZING) | Q(vector_count__lt=F("chunk_count"), reason__in=FAILURES))
+    else:
+        copies.update(vector_count=0)
+    for document in copies:
+        services.embed_start(document, {"trigger": "system"})
+
+
+@listen(DocumentsRestored)
+def _documents_restored(event: DocumentsRestored) -> None:
+    """The base may have changed its model while they were away: each gets the vectors it lacks (most lack none) and is indexed."""
+    rows = Document.objects.filter(pk__in=event.document_ids, chunk_count__gt=0, enabled=True).select_related("kb")
+    services.embeds_start([document for document in rows if document.is_answerable], {"trigger": "system"})
+
+
 @listen(ChunksChanged)
 def _chunks_changed(event: ChunksChanged) -> None:
     """Edited passages need new vectors; their words are indexed at once by retrieval."""
     document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
     if document is not None and document.is_answerable:
         services.embed_start(document, {"trigger": "edit"})
+
+
+@listen(SummaryWanted)
+def _summary_wanted(event: SummaryWanted) -> None:
+    document = Document.objects.select_related("kb").filter(pk=event.document_id, deleted_at__isnull=True).first()
+    if document is not None:
+        services.run_start(document, services.ENRICH, {"summary": True})
 
 
 @listen(ModelUseAsked)

@@ -8,6 +8,7 @@ sandbox gets it through a pipe.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.utils import timezone
@@ -42,6 +43,11 @@ def password_of(run: IngestionRun) -> str:
 def forget(document_id: int) -> None:
     """Drop what is kept for runs of this document; call it where a run ends, in the same transaction."""
     FilePassword.objects.filter(run__document_id=document_id).delete()
+
+
+def forget_all(document_ids: Sequence[int]) -> None:
+    """The same for many documents."""
+    FilePassword.objects.filter(run__document_id__in=document_ids).delete()
 
 
 def forget_stale() -> int:

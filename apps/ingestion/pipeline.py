@@ -29,6 +29,7 @@ from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
+from apps.knowledge import files
 from apps.knowledge.models import Chunk, Document, ParseStatus
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
@@ -37,6 +38,7 @@ from apps.retrieval.services import index_documents
 log = logging.getLogger(__name__)
 
 WARNINGS_IN_TRACE = 50
+UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)  # passages there are those of the version before
 OCR_WALL_FACTOR = 4  # a page costs seconds by OCR where it costs milliseconds by its text layer
 
 
@@ -219,7 +221,7 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
     except BaseException:
         storage.discard([key])
         raise
-    if old_key and old_key != key:
+    if old_key and old_key != key and not files.is_earlier(old_key):
         storage.discard([old_key])
     try:
         index_documents(document.space_id, [document.pk])
@@ -305,7 +307,7 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
         work.claim.hold()
         passwords.forget(document.pk)
         document.refresh_from_db()
-        if work.ocr and document.chunk_count:
+        if work.ocr and document.chunk_count and document.parse_status not in UNREAD:
             work.claim.finish(RunState.FAILED, reason=reason, error=message)
             services.ocr_failed(document, reason, message)
             return

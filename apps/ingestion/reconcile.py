@@ -5,10 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
 
 from apps.common import storage
+from apps.common.actor import Actor
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import enqueue
 from apps.common.scope import space_scope, unscoped
@@ -17,6 +21,7 @@ from apps.ingestion.models import IngestionRun
 from apps.knowledge import files
 from apps.knowledge.models import CleanupRun, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
+from apps.knowledge.services import trash_expire
 from apps.retrieval.services import Drift, index_drift, reconcile_index
 from apps.spaces.models import Space
 
@@ -59,6 +64,7 @@ def reconcile(*, repair: bool = True, young_s: float = YOUNG_S) -> Findings:
             found.index[space_id] = drift
     _files(found, repair=repair, young_s=young_s)
     _idle(found, repair=repair)
+    _expired(found, repair=repair)
     _unfinished(found, repair=repair)
     if found.total:
         log.info(
@@ -99,13 +105,30 @@ def _idle(found: Findings, *, repair: bool) -> None:
                     services.run_start(document, services.PARSE, {"trigger": "system"})
 
 
+def _expired(found: Findings, *, repair: bool) -> None:
+    """What should have left the trash a day ago, had the schedule run."""
+    late = timezone.now() - timedelta(days=1)
+    for space_id in Space.objects.values_list("pk", flat=True):
+        with space_scope(space_id, "reconcile of the trash"):
+            alone = Q(kb__deleted_at__isnull=True) | Q(kb__purge_at__lte=late)  # what was in a deleted base goes with it
+            overdue = Document.objects.filter(alone, deleted_at__isnull=False, purge_at__lte=late).order_by("pk")
+            found.unfinished_deletions.extend(overdue.values_list("pk", flat=True))
+            if repair:
+                trash_expire(actor=Actor.system(space_id, "the term of the trash is over"))
+
+
 def _unfinished(found: Findings, *, repair: bool) -> None:
     """Tombstones whose clean-up ended before it was done, because the file store was away for hours: they get another one."""
     with unscoped("reconcile of deletions"), transaction.atomic():
         live = list(CleanupRun.objects.filter(state__in=LIVE).values_list("kb_ref", "document_refs"))
         bases = [kb for kb, _documents in live if kb]
         busy = {pk for _kb, documents in live for pk in documents}
-        left = Document.objects.filter(deleted_at__isnull=False).exclude(kb__in=bases).order_by("pk").values_list("space_id", "pk")
+        left = (
+            Document.objects.filter(deleted_at__isnull=False, purge_at__isnull=True)
+            .exclude(kb__in=bases)
+            .order_by("pk")
+            .values_list("space_id", "pk")
+        )
         spaces: dict[int, list[int]] = {}
         for space_id, pk in left:
             if pk not in busy:
@@ -114,6 +137,6 @@ def _unfinished(found: Findings, *, repair: bool) -> None:
         if repair:
             for space_id, refs in spaces.items():
                 enqueue(CleanupRun.objects.create(space_id=space_id, kind="cleanup", document_refs=refs, progress_total=len(refs)))
-            gone = KnowledgeBase.objects.filter(deleted_at__isnull=False).exclude(pk__in=bases)
+            gone = KnowledgeBase.objects.filter(deleted_at__isnull=False, purge_at__isnull=True).exclude(pk__in=bases)
             for base in gone:
                 enqueue(CleanupRun.objects.create(space_id=base.space_id, kind="cleanup", kb_ref=base.pk))

@@ -19,6 +19,7 @@ from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
 from apps.ingestion.trace import NEEDS, STAGES
 from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, run_facts, stale_bases, vector_state
+from apps.ingestion.versions import VersionDiff, version_diff
 from apps.knowledge.intake import StallState
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
@@ -27,6 +28,8 @@ __all__ = [
     "CHUNKING_DEFAULTS",
     "ReindexPlan",
     "VectorState",
+    "VersionDiff",
+    "version_diff",
     "chunk_preview",
     "document_trace",
     "live_runs",
@@ -198,3 +201,10 @@ def chunk_preview(*, actor: Actor, text: str, config: Mapping[str, Any]) -> dict
     """
     authorize(actor, "chunk.preview")
     return preview(text, config)
+
+
+def summary_trouble(*, actor: Actor, document: Document) -> str:
+    """Code of why the last summary of a document could not be written; "" when none was tried."""
+    authorize(actor, "run.read", document)
+    runs = IngestionRun.objects.filter(document=document, kind="enrich", document_attempt=document.attempt, state=RunState.FAILED)
+    return runs.order_by("-pk").values_list("reason", flat=True).first() or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -19,11 +20,12 @@ from apps.ingestion import passwords, trace
 from apps.ingestion.models import IngestionRun, ReindexRun, Span
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
+from apps.knowledge.services import has_chat_model, summary_state_set
 from apps.llm.failures import FAILURES
 from apps.llm.services import deployment_model_id, embedding_model_known, is_local, known_space
 from apps.retrieval.services import serving_of
 
-PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX = "parse", "ocr", "embed", "embed_remote", "reindex"
+PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX, ENRICH = "parse", "ocr", "embed", "embed_remote", "reindex", "enrich"
 EMBEDS = (EMBED, EMBED_REMOTE)
 
 
@@ -44,10 +46,42 @@ def run_start(document: Document, kind: str, options: dict[str, Any] | None = No
     return run
 
 
+def parses_start(document_ids: Sequence[int], options: dict[int, dict[str, Any]]) -> None:
+    """Queue a parse of each of many documents that have no live one, in the caller's transaction and a constant number of queries."""
+    rows = Document.objects.filter(pk__in=document_ids).order_by("pk").only("pk", "space_id", "attempt")
+    runs = [
+        IngestionRun(space_id=row.space_id, document=row, kind=PARSE, document_attempt=row.attempt, options=options.get(row.pk, {}))
+        for row in rows
+    ]
+    made = IngestionRun.objects.bulk_create(runs)
+    if made:
+        enqueue(made[0])  # one bell is enough: a worker goes on until nothing is left
+
+
+def documents_supersede(document_ids: Sequence[int], *, reason: str) -> None:
+    """`runs_supersede` for many documents."""
+    passwords.forget_all(document_ids)
+    IngestionRun.objects.filter(document_id__in=document_ids, state__in=LIVE).update(
+        state=RunState.CANCELLED, reason=reason, finished_at=timezone.now(), claim_token=None, cancel_requested=True
+    )
+
+
 def embed_start(document: Document, options: dict[str, Any] | None = None) -> IngestionRun | None:
     """Queue the making of vectors: endpoints have a line of their own, so that one that does not answer holds up nobody else."""
     model_id = serving_of(document.kb_id).model_id or document.kb.embedding_model_id
     return run_start(document, EMBED if is_local(model_id) else EMBED_REMOTE, options)
+
+
+def embeds_start(documents: Sequence[Document], options: dict[str, Any]) -> None:
+    """`embed_start` for many documents: all rows at once, and one bell for each kind."""
+    kinds = {kb_id: EMBED if is_local(serving_of(kb_id).model_id) else EMBED_REMOTE for kb_id in {each.kb_id for each in documents}}
+    runs = [
+        IngestionRun(space_id=each.space_id, document=each, kind=kinds[each.kb_id], document_attempt=each.attempt, options=options)
+        for each in documents
+    ]
+    IngestionRun.objects.bulk_create(runs, ignore_conflicts=True, batch_size=500)
+    for run in {run.kind: run for run in runs}.values():
+        enqueue(run)
 
 
 def runs_supersede(document_id: int, *, reason: str) -> int:
@@ -71,19 +105,23 @@ def run_ended(run: IngestionRun) -> None:
         document_leave(document, ParseStatus.CANCELLED, reason="cancelled", error="stopped by a user")
     elif run.state == RunState.FAILED and run.kind in EMBEDS:
         embed_failed(document, run)
-    elif run.state == RunState.FAILED and run.kind == OCR and document.chunk_count:
+    elif run.state == RunState.FAILED and run.kind == OCR and document.chunk_count and document.parse_status not in IN_FLIGHT[:2]:
         ocr_failed(document, run.reason or "internal", run.error)
     elif run.state == RunState.FAILED:
         document_fail(document, run.reason or "internal", run.error)
 
 
 def document_fail(document: Document, reason: str, error: str, *, stage: str = "") -> None:
-    """The document could not be read: say why; what was findable before stays out of the index (its passages are gone or old)."""
+    """The document could not be read: say why; what was findable before stays out of the index (its passages are gone or old).
+
+    Passages of an earlier version, which serve while a new one is read, go on serving: the new one never came.
+    """
     status = Span.Status.FAILED
     if stage:
         trace.finish(document, document.attempt, stage, status, reason=reason, error=error)
     trace.end_open(document, document.attempt, status, reason=reason, error=error)
-    if document_leave(document, ParseStatus.FAILED, reason=reason, error=error):
+    serving = Document.objects.filter(pk=document.pk, enabled=True, parse_status__in=IN_FLIGHT[:2], version__gt=1).exists()
+    if document_leave(document, ParseStatus.FAILED, reason=reason, error=error) and not serving:
         Chunk.objects.filter(document=document).delete()
         Document.objects.filter(pk=document.pk).update(
             chunk_count=0, vector_count=0, warnings=[], enabled=False, index_rev=F("index_rev") + 1
@@ -146,13 +184,31 @@ def document_embedded(document: Document, *, remark: str = "") -> None:
 
 def document_complete(document: Document, *, remark: str = "", error: str = "") -> None:
     """The last pass of an attempt is over; the document waits for others of its passes if there are any."""
-    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(kind__in=EMBEDS)
+    others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(
+        kind__in=(*EMBEDS, ENRICH)
+    )
     if others.exists():
         return
     trace.start(document, document.attempt, "postprocess")
     trace.finish(document, document.attempt, "postprocess", passages=document.chunk_count, vectors=document.vector_count)
     trace.finish(document, document.attempt, "knowledge_processing")
-    document_leave(document, ParseStatus.COMPLETED, reason=remark or document.reason, error=error)
+    if document_leave(document, ParseStatus.COMPLETED, reason=remark or document.reason, error=error):
+        enrich_start(document)
+
+
+def enrich_start(document: Document) -> IngestionRun | None:
+    """Queue what a chat model writes about a document that was parsed: its summary, and questions where the base or the upload wants them.
+
+    None without a chat model, and when nothing is wanted. Source: contract knowledge 4.5, `summary_enabled` is true unless it says false.
+    """
+    wishes = (document.metadata or {}).get("process_overrides") or {}
+    questions = wishes.get("question_generation_config") or document.kb.options.get("question_generation_config") or {}
+    summary = wishes.get("summary_enabled", True) and not document.description
+    if not (summary or questions.get("enabled")) or not has_chat_model(document.kb):
+        return None
+    if summary:
+        summary_state_set(actor=Actor.system(document.space_id, "parsed"), document=document, state="pending")
+    return run_start(document, ENRICH, {"summary": bool(summary), "questions": bool(questions.get("enabled"))})
 
 
 def reindex_start(*, actor: Actor, base: KnowledgeBase, model_id: str) -> ReindexRun:

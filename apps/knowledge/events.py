@@ -38,6 +38,14 @@ class DocumentsDeleted:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentsRestored:
+    """Deleted documents are back with their passages: the index must hold them again. Those that must be read anew are `DocumentStored`."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentsRefiled:
     """Folder, tags, enabled flag or base of documents changed; words and vectors did not. `index_rev` has risen."""
 
@@ -55,7 +63,45 @@ class ChunksChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class SummaryWanted:
+    """The summary of a document is to be written (again) in the background; its row says `pending`."""
+
+    space_id: int
+    document_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class BaseDeleted:
+    space_id: int
+    kb_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStarted:
+    """A base is going to be filled with what another one holds: it may take over how that one is served."""
+
+    space_id: int
+    source_kb_id: int
+    target_kb_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsCopied:
+    """Documents came into a base with their passages: the index must hold them, missing vectors must be made.
+
+    `pairs`: (primary key of the document copied, of its copy). Copies that wait to be parsed are announced as `DocumentStored`.
+    """
+
+    space_id: int
+    source_kb_id: int
+    target_kb_id: int
+    pairs: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFilled:
+    """Every document of a copy is there: the index must hold exactly these before the copy is called complete."""
+
     space_id: int
     kb_id: int
 
@@ -67,3 +113,12 @@ class BaseChanged:
     space_id: int
     kb_id: int
     changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentsReparsed:
+    """Documents of one space go through the pipeline again; `options`: what each one's pass is told, by primary key."""
+
+    space_id: int
+    document_ids: tuple[int, ...]
+    options: dict[int, dict[str, Any]]

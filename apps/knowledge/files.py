@@ -19,7 +19,7 @@ from django.db import transaction
 from apps.common import storage
 from apps.common.errors import NotFound
 from apps.common.stores import Entry
-from apps.knowledge.models import Document
+from apps.knowledge.models import Document, DocumentVersion
 
 BLANK = b" \t\r\n\x0b\x0c\x00"
 BLOCK = 1 << 20
@@ -132,3 +132,20 @@ def expected_keys() -> Iterator[str]:
             yield original
         if parsed:
             yield parsed
+    yield from version_keys()
+
+
+def version_keys() -> Iterator[str]:
+    """Every key an earlier version names; call it inside a scope."""
+    for pair in DocumentVersion.objects.order_by("pk").values_list("storage_path", "parsed_path").iterator(chunk_size=2000):
+        yield from filter(None, pair)
+
+
+def exists(key: str) -> bool:
+    """Whether the store has a file under this key."""
+    return storage.exists(key)
+
+
+def is_earlier(key: str) -> bool:
+    """Whether an earlier version of a document names this key."""
+    return DocumentVersion.objects.filter(parsed_path=key).exists()

@@ -33,13 +33,13 @@ def work_cleanup(claim: Claim) -> None:
         claim.check()
         with transaction.atomic():
             claim.hold()
-            Document.objects.filter(pk=document.pk, deleted_at__isnull=False).delete()
+            Document.objects.filter(pk=document.pk, deleted_at__isnull=False, purge_at__isnull=True).delete()
         done += 1
         claim.progress(done, total, "documents")
     with transaction.atomic():
         if run.kb_ref and not Document.objects.filter(kb_id=run.kb_ref).exists():
             Tag.objects.filter(kb_id=run.kb_ref).delete()
-            KnowledgeBase.objects.filter(pk=run.kb_ref, deleted_at__isnull=False).delete()
+            KnowledgeBase.objects.filter(pk=run.kb_ref, deleted_at__isnull=False, purge_at__isnull=True).delete()
         claim.finish(RunState.DONE)
 
 
@@ -47,7 +47,7 @@ def _tombstones(run: Any) -> Any:
     named = Q(pk__in=run.document_refs)
     if run.kb_ref:
         named |= Q(kb_id=run.kb_ref)
-    return Document.objects.filter(named, deleted_at__isnull=False)
+    return Document.objects.filter(named, deleted_at__isnull=False, purge_at__isnull=True)
 
 
 def _remove_passages(claim: Claim, document_pk: int) -> None:

@@ -287,3 +287,20 @@ def message_of(document: Document) -> str:
         return document.error_message
     words = reason_for(document)
     return f"{words.title}{_(': ')}{words.next}"
+
+
+COPY_ENDS: dict[str, Any] = {
+    "source_deleted": _("The base to copy was deleted meanwhile."),
+    "target_deleted": _("The target base was deleted meanwhile."),
+    "being_moved": _("A document of the target is being moved to another base. Copy again when that is done."),
+    "no_space": _("There is not enough disk space. Make room, then copy again."),
+    "storage_unavailable": _("The file store could not be used for a long time. Copy again when it is back."),
+    "stalled": _("The worker stopped every time it was tried. Copy again; if it stays so, tell the administrator."),
+}
+
+
+def copy_error(state: str, reason: str) -> str:
+    """Why a copy of a base ended without being whole, and the next step; "" when it did not."""
+    if state != "failed":
+        return ""
+    return str(COPY_ENDS.get(reason, _("Something went wrong on our side. Copy again; if it happens again, tell the administrator.")))

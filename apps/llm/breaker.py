@@ -17,7 +17,7 @@ FAILURES = 2  # in a row, before the endpoint is left alone
 REST_S = 5.0
 MAX_REST_S = 120.0
 #: One of these is enough: each costs a whole time-out, or the endpoint itself asked for the pause.
-AT_ONCE = frozenset({"embedding_timeout", "embedding_rate_limited"})
+AT_ONCE = frozenset({"embedding_timeout", "embedding_rate_limited", "model_timeout", "model_rate_limited"})
 
 
 class Breaker:

@@ -1,4 +1,4 @@
-"""What can be wrong with an embedding endpoint, in words: what happened, and what the one who set it up can do."""
+"""What can be wrong with the endpoint of a model, in words: what happened, and what the one who set it up can do."""
 
 from __future__ import annotations
 
@@ -85,7 +85,63 @@ FAILURES: dict[str, Failure] = {
     ),
 }
 
+#: What can be wrong with chat, vision and rerank models; no document waits for these.
+CALL_FAILURES: dict[str, Failure] = {
+    "model_timeout": Failure(
+        _("No answer"),
+        _("The model did not answer in time"),
+        _("See whether the server is busy or down. If it is only slow, give it more seconds."),
+    ),
+    "model_unreachable": Failure(
+        _("Not reachable"),
+        _("The server of the model cannot be reached"),
+        _("Check the address and the port, and whether the server is running."),
+    ),
+    "model_rate_limited": Failure(
+        _("Too many requests"),
+        _("The server of the model asked for a pause: too many requests"),
+        _("Wait a little. If it happens often, lower the number of calls at a time or raise your quota."),
+    ),
+    "model_overloaded": Failure(
+        _("Server error"),
+        _("The server of the model answered with an error of its own"),
+        _("Look at the server's log, and try again."),
+    ),
+    "model_bad_answer": Failure(
+        _("Strange answer"),
+        _("The server answered with something a model of this type does not say"),
+        _("Check the type of the model, and that the address is that of an OpenAI-compatible API; it usually ends in /v1."),
+    ),
+    "model_unauthorised": Failure(
+        _("Key refused"),
+        _("The server refused the API key of the model"),
+        _("Enter a valid key on the page Models."),
+    ),
+    "model_unknown": Failure(
+        _("Unknown model"),
+        _("The server does not know this model, or there is no such API at the address"),
+        _("Check the name of the model as the server spells it, and the address."),
+    ),
+    "model_refused": Failure(
+        _("Request refused"),
+        _("The server did not take the request"),
+        _("Check the type of the model: a vision model takes pictures, a rerank model takes texts to compare."),
+    ),
+    "model_address": Failure(
+        _("Address refused"),
+        _("The address of the model is in a private network, which model endpoints may not reach"),
+        _("Ask the operator of the portal to allow it (KB_MODEL_ALLOW), or use a public address."),
+    ),
+    "model_unavailable": Failure(
+        _("Not usable"),
+        _("The model cannot be used"),
+        _("Test it on the page Models; the test says what is wrong."),
+    ),
+}
+
 
 def failure_of(code: str) -> Failure:
-    """The words of a code; those of `embedding_unavailable` when it is not on the list."""
+    """The words of a code; those of an unusable model when it is not on the list."""
+    if code.startswith("model_"):
+        return CALL_FAILURES.get(code, CALL_FAILURES["model_unavailable"])
     return FAILURES.get(code, FAILURES["embedding_unavailable"])

@@ -21,8 +21,10 @@ KINDS: dict[str, Any] = {
     "ocr": _("Read pictures (OCR)"),
     "embed": _("Make vectors"),
     "embed_remote": _("Make vectors (endpoint)"),
+    "enrich": _("Write summaries and questions"),
     "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
+    "copy": _("Copy a base"),
     "move": _("Move documents"),
 }
 #: state of a run or document -> look of its mark

@@ -18,7 +18,7 @@ from apps.portal.samples import is_sample_base
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, test or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, test, activity or settings."""
     row = base_row(actor=actor, base=base)
     figures = base_figures(actor=actor, bases=[base]).get(base.pk, BaseFigures())
     return {
@@ -28,7 +28,7 @@ def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
         "base_coverage": coverage(row, figures),
         "base_meta": meta(row, figures),
         "base_changed_at": figures.changed_at or base.updated_at,
-        "base_tabs": tabs(base, row, tab),
+        "base_tabs": tabs(actor, base, row, tab),
         "crumbs": [{"label": _("Knowledge bases"), "href": links.space_url(base.space_id)}, {"label": base.name}],
         "may_write": allowed(actor, "document.create", base),
         "may_manage": allowed(actor, "base.update", base),
@@ -71,13 +71,16 @@ def meta(row: BaseRow, figures: BaseFigures) -> list[str]:
     return found
 
 
-def tabs(base: KnowledgeBase, row: BaseRow, current: str) -> list[dict[str, Any]]:
+def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[dict[str, Any]]:
     """Only the tabs that exist here."""
     found: list[dict[str, Any]] = [
         {"label": _("Documents"), "href": links.base_url(base), "current": current == "documents", "count": f"{row.counts.documents:,}"}
     ]
     if address := links.test_url(base):
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
+    if allowed(actor, "base.activity", base):
+        activity = reverse("base-activity", args=[base.space_id, base.uid])
+        found.append({"label": _("Activity"), "href": activity, "current": current == "activity"})
     settings = reverse("base-settings", args=[base.space_id, base.uid])
     found.append({"label": _("Settings"), "href": settings, "current": current == "settings"})
     return found

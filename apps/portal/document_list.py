@@ -11,11 +11,12 @@ from django.utils.translation import ngettext, pgettext
 
 from apps.common.actor import Actor
 from apps.knowledge.models import Document, KnowledgeBase, ParseStatus
-from apps.knowledge.selectors import FolderNode, FolderTree, document_list, folder_tree, tag_list
+from apps.knowledge.selectors import FolderTree, document_list, folder_tree, tag_list
 from apps.knowledge.selectors.figures import Facets, document_facets
 from apps.portal import links
 from apps.portal.document_query import PAGE_SIZE, STATUSES, ListQuery
 from apps.portal.document_rows import TYPE_NAMES, Row, rows_of
+from apps.portal.folder_tree import SHOWN, children_of, tree_nodes
 
 STATUS_WORDS = {
     ParseStatus.DRAFT: lambda: _("Draft"),
@@ -51,7 +52,7 @@ def list_context(actor: Actor, base: KnowledgeBase, query: ListQuery) -> dict[st
         "sort_items": _sort_items(query, address),
         "columns": columns(query, address),
         "pages": _pages(query, address, pages, total),
-        "tree_nodes": _tree(query, address, tree),
+        "tree_nodes": tree_nodes(base, query, address, tree),
         "trail": _trail(query, address),
         "tiles": _tiles(query, address, tree),
         "clear_href": address if query.folder is None else ListQuery(folder=query.folder).href(address),
@@ -171,38 +172,6 @@ def _pages(query: ListQuery, address: str, pages: int, total: int) -> dict[str, 
     }
 
 
-def _tree(query: ListQuery, address: str, tree: FolderTree) -> list[dict[str, Any]]:
-    open_path = query.folder or ""
-
-    def node(folder: FolderNode) -> dict[str, Any]:
-        return {
-            "label": folder.name,
-            "href": query.href(address, folder=folder.path),
-            "count": f"{folder.total_count:,}",
-            "current": folder.path == query.folder,
-            "open": open_path == folder.path or open_path.startswith(f"{folder.path}/"),
-            "children": [node(child) for child in folder.children],
-        }
-
-    every = {
-        "label": _("All documents"),
-        "href": query.href(address, folder=None),
-        "count": f"{tree.total_document_count:,}",
-        "current": query.folder is None,
-        "icon": "layers",
-    }
-    if not tree.folders:
-        return [every]
-    loose = {
-        "label": _("Not in a folder"),
-        "href": query.href(address, folder=""),
-        "count": f"{tree.root_document_count:,}",
-        "current": query.folder == "",
-        "icon": "inbox",
-    }
-    return [every, *(node(folder) for folder in tree.folders), *([loose] if tree.root_document_count else [])]
-
-
 def _trail(query: ListQuery, address: str) -> list[dict[str, str]]:
     """From all documents to the open folder; empty outside folders."""
     if not query.folder:
@@ -218,7 +187,8 @@ def _tiles(query: ListQuery, address: str, tree: FolderTree) -> list[dict[str, A
     """Folders right below the open one, as tiles; none while something is searched for."""
     if not query.folder or query.narrowed:
         return []
-    below = tree.folders
-    for part in query.folder.split("/"):
-        below = next((folder.children for folder in below if folder.name == part), [])
-    return [{"name": folder.name, "href": query.href(address, folder=folder.path), "count": f"{folder.total_count:,}"} for folder in below]
+    below = children_of(tree, query.folder)[:SHOWN]
+    return [
+        {"name": folder.name, "href": query.href(address, folder=folder.path), "path": folder.path, "count": f"{folder.total_count:,}"}
+        for folder in below
+    ]

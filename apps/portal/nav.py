@@ -25,14 +25,20 @@ BASE_ROUTES = (
     "base-create",
     "base-documents",
     "base-settings",
+    "base-activity",
+    "base-activity-detail",
     "base-reindex",
     "base-delete",
+    "base-copy",
+    "base-clear",
     "base-tags",
     "base-test",
     "document-new",
     "document-edit",
     "document-import",
     "document-reader",
+    "document-versions",
+    "document-version-diff",
 )
 
 NAV: list[NavItem] = [
@@ -40,5 +46,6 @@ NAV: list[NavItem] = [
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Models"), "models-page", "ai", "model.list", ("model-new", "model-edit", "model-delete")),
+    NavItem(_("Trash"), "trash", "trash", "trash.read", ("base-trash",)),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),
 ]

@@ -59,16 +59,20 @@ class DialogView(PageView):
         patch_vary_headers(response, ["HX-Request"])
         return response
 
-    def done(self, text: str, *, back: str, kind: str = "success", detail: str = "") -> HttpResponse:
+    def done(self, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "") -> HttpResponse:
         """The dialog closes, the list behind it is read again and a toast says what happened; without script: the page `back`."""
-        return done(self.request, text, back=back, kind=kind, detail=detail)
+        return done(self.request, text, back=back, kind=kind, detail=detail, undo=undo)
 
 
-def done(request: HttpRequest, text: str, *, back: str, kind: str = "success", detail: str = "") -> HttpResponse:
-    """After an action: a toast and fresh lists for htmx, else a redirect to `back` with the same message."""
+def done(request: HttpRequest, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "") -> HttpResponse:
+    """After an action: a toast and fresh lists for htmx, else a redirect to `back` with the same message.
+
+    `undo`: where to POST to take it back.
+    """
     if is_htmx(request):
         response = HttpResponse()
-        response["HX-Trigger"] = json.dumps({"toast": {"text": text, "kind": kind, "detail": detail}, "kb:changed": {}})
+        toast = {"text": text, "kind": kind, "detail": detail, **({"undo_url": undo} if undo else {})}
+        response["HX-Trigger"] = json.dumps({"toast": toast, "kb:changed": {}})
         return response
     level = {"success": messages.SUCCESS, "warning": messages.WARNING, "danger": messages.ERROR}.get(kind, messages.INFO)
     messages.add_message(request, level, f"{text} {detail}".strip())

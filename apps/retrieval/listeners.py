@@ -10,7 +10,18 @@ from django.db import transaction
 
 from apps.common.events import listen
 from apps.common.scope import space_scope
-from apps.knowledge.events import BaseChanged, BaseDeleted, ChunksChanged, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.knowledge.events import (
+    BaseChanged,
+    BaseDeleted,
+    BaseFilled,
+    ChunksChanged,
+    CopyStarted,
+    DocumentsCopied,
+    DocumentsDeleted,
+    DocumentsRefiled,
+    DocumentsRestored,
+    DocumentStored,
+)
 from apps.retrieval import services
 from apps.retrieval.engine import engine
 from apps.retrieval.journal import forget_texts
@@ -18,6 +29,7 @@ from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.spaces.events import SpaceDeleted
 
 log = logging.getLogger(__name__)
+AT_ONCE = 100  # documents a request has time to index
 
 
 def _after_commit(space_id: int, change: Callable[[], None]) -> None:
@@ -46,6 +58,30 @@ def _documents_refiled(event: DocumentsRefiled) -> None:
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
 
 
+@listen(CopyStarted)
+def _copy_started(event: CopyStarted) -> None:
+    """A base that has no vectors of its own is served by those of the base it is a copy of: they are kept by content."""
+    services.share_serving_space(event.source_kb_id, event.target_kb_id)
+
+
+@listen(DocumentsCopied)
+def _documents_copied(event: DocumentsCopied) -> None:
+    _after_commit(event.space_id, partial(services.index_documents, event.space_id, [copy for _source, copy in event.pairs]))
+
+
+@listen(BaseFilled)
+def _base_filled(event: BaseFilled) -> None:
+    """A worker killed between its commit and the index left documents the index does not hold."""
+    _after_commit(event.space_id, partial(services.reconcile_base, event.space_id, event.kb_id))
+
+
+@listen(DocumentsRestored)
+def _documents_restored(event: DocumentsRestored) -> None:
+    """A few are found again at once; of many, each is when its turn to be checked for vectors comes."""
+    if len(event.document_ids) <= AT_ONCE:
+        _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
+
+
 @listen(ChunksChanged)
 def _chunks_changed(event: ChunksChanged) -> None:
     _after_commit(event.space_id, partial(services.index_edited, event.space_id, event.document_id))
@@ -53,7 +89,9 @@ def _chunks_changed(event: ChunksChanged) -> None:
 
 @listen(DocumentStored)
 def _document_stored(event: DocumentStored) -> None:
-    """A document parsed anew leaves the index until its new passages are there."""
+    """A document parsed anew leaves the index until its new passages are there. What is parsed again was said to be refiled as well."""
+    if event.trigger == "reparse":
+        return
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, [event.document_id]))
 
 

@@ -15,6 +15,7 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, Tag
+from apps.knowledge.services import questions_of
 from apps.retrieval import explain
 from apps.retrieval.legs import run_legs
 from apps.retrieval.plugins.protocol import Hit, LegHit, Query, folder_key
@@ -49,7 +50,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A hit with its rows, why it is there, and where its words match (spans into `chunk.content`)."""
+    """A hit with its rows, why it is there, and where its words match (spans into `chunk.content`).
+
+    `question`: the passage's question that holds more of what was asked than its text does; "" when the text led to it.
+    """
 
     chunk: Chunk
     document: Document
@@ -60,6 +64,7 @@ class Passage:
     matched_terms: tuple[explain.Term, ...]
     spans: tuple[tuple[int, int], ...]
     snippet: explain.Snippet
+    question: str = ""
 
     @property
     def match_type(self) -> int:
@@ -258,7 +263,15 @@ def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
         matched_terms=match.terms,
         spans=match.spans,
         snippet=explain.snippet(chunk.content, text),
+        question=_question(chunk, text, len(match.terms)),
     )
+
+
+def _question(chunk: Chunk, text: str, terms: int) -> str:
+    """The question of a passage that holds most of what was asked, if that is more than `terms` words."""
+    scored = [(len(explain.explain(question, text).terms), question) for question in (str(row["question"]) for row in questions_of(chunk))]
+    best = max(scored, default=(0, ""), key=lambda pair: pair[0])
+    return best[1] if best[0] > terms else ""
 
 
 def _above(hit: Hit, options: Options) -> bool:

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
-from apps.knowledge.models import Chunk, Document
-from apps.knowledge.services import document_indexed
+from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector, RetiredSpace
@@ -31,18 +31,22 @@ INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: its headings, itself, and for the first passage the document's title, file name and tags."""
+    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0:
         tags = sorted(tag.name for tag in document.tags.all())
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
-    return "\n".join([*filter(None, parts), chunk.content])
+    return "\n".join([*filter(None, parts), chunk.content, *_asked(chunk)])
 
 
 def meaning_of(chunk: Chunk) -> str:
-    """The text a passage is embedded as: its headings, outermost first, then itself."""
+    """The text a passage is embedded as: its headings, outermost first, then itself and its questions."""
     above = " > ".join(title for title in chunk.heading_path if title not in chunk.content)
-    return f"{above}\n{chunk.content}" if above else chunk.content
+    return "\n".join([above, chunk.content, *_asked(chunk)] if above else [chunk.content, *_asked(chunk)])
+
+
+def _asked(chunk: Chunk) -> list[str]:
+    return [str(row["question"]) for row in questions_of(chunk)]
 
 
 def meaning_hash(text: str) -> str:
@@ -190,6 +194,14 @@ def unsettled_bases(space_id: int) -> list[int]:
     return list(BaseIndex.objects.filter(space_id=space_id).exclude(previous_space="").values_list("kb_id", flat=True))
 
 
+def share_serving_space(source_kb_id: int, target_kb_id: int) -> None:
+    """Let a base that nothing answers for be served like another one; one that has an answer, or is searched by words only, keeps it."""
+    target = KnowledgeBase.objects.filter(pk=target_kb_id, index_state__isnull=True).first()
+    serving = serving_of(source_kb_id)
+    if target is not None and serving.space and (target.indexing_strategy or {}).get("vector_enabled", True):
+        set_serving_space(target_kb_id, target.space_id, serving.space, serving.model_id)
+
+
 def forget_serving_space(kb_id: int) -> None:
     """Nothing answers for the base any more; runs only while it has no documents."""
     BaseIndex.objects.filter(kb_id=kb_id).delete()
@@ -259,6 +271,15 @@ def _drift(held: dict[int, int]) -> Drift:
         stale=sorted(pk for pk, rev in due.items() if pk in held and held[pk] != rev),
         orphaned=sorted(pk for pk in held if pk not in due),
     )
+
+
+def reconcile_base(space_id: int, kb_id: int) -> int:
+    """Put what the index misses of one base; how many documents that were. Call it inside the space's scope."""
+    drift = index_drift(space_id)
+    lost = sorted({*drift.missing, *drift.stale} & set(Document.objects.filter(kb_id=kb_id).values_list("pk", flat=True)))
+    if lost:
+        index_documents(space_id, lost)
+    return len(lost)
 
 
 def index_lag() -> Drift:

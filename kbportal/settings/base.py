@@ -279,9 +279,11 @@ CELERY_BEAT_SCHEDULE = {
     "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "trash": {"task": "apps.knowledge.tasks.trash_upkeep", "schedule": 3600.0},
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
+ACTIVITY_DAYS = env.ACTIVITY_DAYS
 RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
@@ -303,6 +305,7 @@ ENCRYPTION_KEYS = env.ENCRYPTION_KEYS
 EMBED_REMOTE_CONCURRENCY = env.EMBED_REMOTE_CONCURRENCY
 EMBED_PATIENCE_S = env.EMBED_PATIENCE_S
 VECTORS_KEEP_DAYS = env.VECTORS_KEEP_DAYS
+TRASH_DAYS = env.TRASH_DAYS
 SEARCH_BACKEND = env.SEARCH_BACKEND or ("postgres" if env.DATABASE_URL else "sqlite")
 if SEARCH_BACKEND == "postgres" and not env.DATABASE_URL:
     raise SystemExit("KB_SEARCH_BACKEND=postgres needs KB_DATABASE_URL: the index stands in the portal's own database.")

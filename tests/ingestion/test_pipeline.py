@@ -167,7 +167,8 @@ def test_reparse_makes_a_new_attempt_and_replaces_the_passages(kit: Kit) -> None
     assert len(find(kit, "ERR-4021").hits) >= 1
 
 
-def test_a_deleted_document_is_gone_from_search_at_once_and_its_work_stops(kit: Kit) -> None:
+def test_a_deleted_document_is_gone_from_search_at_once_and_its_work_stops(kit: Kit, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     kept = kit.upload("kept.md", "# 保留\n\n这一篇提到 ZQX-删除-42 一次。\n")
     gone = kit.upload("gone.md", "# 删除\n\n这一篇也提到 ZQX-删除-42 一次，但是要删除。\n")
     work_all(services.PARSE)

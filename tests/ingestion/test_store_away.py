@@ -98,7 +98,8 @@ def delete(kit: Kit, document: Document) -> None:
         documents_delete(actor=kit.actor, base=kit.base, documents=[document])
 
 
-def test_a_document_from_upload_to_the_last_byte_deleted(kit: Kit, store: Store) -> None:
+def test_a_document_from_upload_to_the_last_byte_deleted(kit: Kit, store: Store, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     document = kit.upload("一份 ../手册.md", TEXT)
     assert store.keys() == [document.storage_path], "no name of a person's file is part of a key"
     assert document.storage_path == f"{kit.space.pk}/{kit.base.uid}/{document.uid}/{document.storage_path.split('/')[3]}/original"
@@ -177,7 +178,8 @@ def test_a_missing_original_is_not_tried_again(kit: Kit, store: Store) -> None:
     assert (document.parse_status, document.reason) == ("failed", "original_missing")
 
 
-def test_a_deletion_is_finished_when_the_store_is_back(kit: Kit, store: Store) -> None:
+def test_a_deletion_is_finished_when_the_store_is_back(kit: Kit, store: Store, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     document = kit.upload("a.md", TEXT)
     work_all()
     delete(kit, document)

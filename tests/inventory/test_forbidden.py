@@ -39,6 +39,7 @@ HTTP_CLIENTS = {
 SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown into sanitised HTML"}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
+    "apps/common/activity.py": "old activity of every space is forgotten",
     "apps/common/jobs/tasks.py": "the sweep looks at the rows of every space",
     "apps/ingestion/passwords.py": "a schedule drops sealed file passwords of every space that outlived their run",
     "apps/ingestion/reconcile.py": "compares the rows of every space with the file store and with live runs",

@@ -12,6 +12,15 @@ from tests.inventory.source import assert_only, modules, tree
 WITHOUT_ACTOR = {
     "apps/ingestion/services.py:*": "steps of runs: the actor was checked by the service that stored the document, nobody acts while a worker runs",
     "apps/retrieval/services.py:*": "keeps the derived index in step with rows that an actor's own service wrote",
+    "apps/knowledge/services/asking.py:*": "what a model is shown and how its failures read; the services that ask it check the actor first",
+    "apps/knowledge/services/chunks.py:locked_passage": "a step of services that checked the actor",
+    "apps/knowledge/services/chunks.py:reindex_passage": "a step of services that checked the actor",
+    "apps/knowledge/services/questions.py:questions_of": "reads a passage the caller holds",
+    "apps/knowledge/services/questions.py:questions_draft": "stores nothing; the service that keeps the draft checks the actor",
+    "apps/knowledge/services/summaries.py:summary_draft": "stores nothing; the service that keeps the draft checks the actor",
+    "apps/knowledge/services/summaries.py:summary_refresh": "follows a change whose own service checked the actor",
+    "apps/llm/services/chat.py:*": "tells which chat model an id names within the open scope; who may choose it was checked before",
+    "apps/llm/services/probes.py:*": "asks a model for the services that checked the actor",
     "apps/llm/services/embedders.py:*": "tells which embedder a model id names within the open scope; who may choose it was checked before",
 }
 

@@ -171,7 +171,8 @@ def test_update_follows_the_rules_of_the_contract(world: Any, heard: Any) -> Non
     assert row.details["changes"]["name"] == {"before": "Handbook", "after": "New"}
 
 
-def test_delete_hides_at_once_and_leaves_work(world: Any, heard: Any) -> None:
+def test_delete_hides_at_once_and_leaves_work(world: Any, heard: Any, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     deleted = heard(BaseDeleted)
     document = world.make_document(world.base, "a.txt", parse_status=ParseStatus.PENDING)
     answer = world.admin.delete(f"knowledge-bases/{world.base.uid}")
@@ -261,7 +262,7 @@ def test_activity_pages_to_the_end(world: Any) -> None:
     assert world.admin.get(f"{url}?action=kb.deleted").json()["data"] == []
     assert len(world.admin.get(f"{url}?actor={world.admin.user.pk}&outcome=success").json()["data"]) == 5
     row = first["data"][0]
-    assert row["scope_id"] == str(world.base.uid) and row["changes"] == {"name": {"before": "n3", "after": "n4"}}
+    assert row["scope_id"] == str(world.base.uid) and row["changes"] == {"name": {"before": "n3", "after": "n4", "redacted": False}}
     assert world.member.get(url).status_code == 403
     assert world.key(world.space).get(f"/api/v1/{url}").status_code == 403
 

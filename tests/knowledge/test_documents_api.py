@@ -181,7 +181,8 @@ def test_custom_metadata_rules(world: Any, values: dict[str, Any], key: str | No
     assert world.member.put(f"knowledge/{document.uid}", {"custom_metadata": {str(n): n for n in range(20)}}).status_code == 200
 
 
-def test_delete_is_at_once_once_and_cleaned_up(world: Any, heard: Any, stored: Any, run_jobs: Any) -> None:
+def test_delete_is_at_once_once_and_cleaned_up(world: Any, heard: Any, stored: Any, run_jobs: Any, settings: Any) -> None:
+    settings.TRASH_DAYS = 0
     deleted = heard(DocumentsDeleted)
     uid = world.member.upload(world.base, b"bytes").json()["data"]["id"]
     with unscoped("test data"):
@@ -208,7 +209,10 @@ def test_delete_is_at_once_once_and_cleaned_up(world: Any, heard: Any, stored: A
     assert world.member.upload(world.base, b"bytes").status_code == 200
 
 
-def test_cleanup_of_a_base_resumes_where_it_stopped(world: Any, stored: Any, run_jobs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cleanup_of_a_base_resumes_where_it_stopped(
+    world: Any, stored: Any, run_jobs: Any, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.TRASH_DAYS = 0
     for number in range(3):
         world.member.upload(world.base, f"bytes {number}".encode(), f"{number}.txt")
     kept = world.outsider.upload(world.other_base, b"kept").json()["data"]["id"]

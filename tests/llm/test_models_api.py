@@ -109,8 +109,8 @@ def test_members_see_names_but_no_addresses(world: World, endpoint: Endpoint) ->
 @pytest.mark.parametrize(
     ("change", "field", "code"),
     [
-        ({"type": "KnowledgeQA"}, "type", "unsupported_type"),
-        ({"type": "chat"}, "type", "unsupported_type"),
+        ({"type": "ASR"}, "type", "unsupported_type"),
+        ({"type": "painting"}, "type", "unsupported_type"),
         ({"source": "local"}, "source", "unsupported_source"),
         ({"name": " "}, "name", None),
         ({"parameters": {"base_url": ""}}, "base_url", "bad_url"),

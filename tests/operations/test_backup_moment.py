@@ -32,7 +32,8 @@ def further_databases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def kit() -> Kit:
+def kit(settings: Any) -> Kit:
+    settings.TRASH_DAYS = 0  # deleted is removed here, which is what a snapshot must cope with
     return make_kit()
 
 
@@ -133,3 +134,12 @@ def test_too_little_space_is_said_before_anything_is_written(kit: Kit, tmp_path:
     monkeypatch.setattr(backup, "shutil", SimpleNamespace(disk_usage=lambda _path: full))
     with pytest.raises(Unavailable, match="choose another folder"):
         backup.require_space(tmp_path)
+
+
+def test_what_is_in_the_trash_is_in_the_backup(kit: Kit, settings: Any) -> None:
+    settings.TRASH_DAYS = 30
+    document = kit.upload("a.md", "# a\n\nfirst\n")
+    with space_scope(kit.space.pk):
+        documents_delete(actor=kit.actor, base=kit.base, documents=[document])
+    _done, _manifest, stored = made()
+    assert document.storage_path in stored

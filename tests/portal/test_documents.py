@@ -374,7 +374,7 @@ def test_a_bulk_action_reports_each_document_it_failed_for(shelf: Shelf) -> None
 def test_bulk_delete_of_everything_that_matches_spares_the_rest(shelf: Shelf) -> None:
     gone, stays = shelf.document("a.txt", parse_status="failed", reason="empty", chunk_count=2), shelf.document("b.txt")
     asked = text_of(shelf.member.get(shelf.url("bulk/delete?status=failed&all=1"), headers=HTMX))
-    assert "Delete 1 document?" in asked and "2 passages go at once" in asked
+    assert "Delete 1 document?" in asked and "bring them back from the trash for 30 days" in asked
     answer = shelf.member.post(shelf.url("bulk/delete?status=failed"), {"all": "1"}, headers=HTMX)
     assert toast_of(answer) == "1 document deleted." and "kb:selection-done" in answer["HX-Trigger"]
     assert shelf.fresh(gone).deleted_at is not None and shelf.fresh(stays).deleted_at is None
@@ -431,7 +431,9 @@ def test_tags_are_made_renamed_coloured_and_refused_while_in_use(shelf: Shelf) -
     assert (shelf.fresh(tag).name, shelf.fresh(tag).color) == ("soon", "")
     shelf.document("a.txt", tags=(tag,))
     refused = send(tag=str(tag.uid), do="delete", name="soon")
-    assert refused.status_code == 422 and "1 documents carry this tag. Take it off them first." in text_of(refused)
+    assert refused.status_code == 422 and "1 document carries this tag. Take it off and delete the tag? The document stays." in text_of(
+        refused
+    )
     with unscoped("test data"):
         Document.objects.all().delete()
     assert toast_of(send(tag=str(tag.uid), do="delete")) == "Tag deleted." and shelf.fresh(tag) is None

@@ -107,6 +107,7 @@ def test_parts_run_as_processes_of_their_own(
     parse.stop()
     assert sorted(rest_of_work.pids) == ["supervisor", "worker"]
     client.data("DELETE", f"/knowledge/{document}")
+    client.data("POST", f"/knowledge-bases/{base}/trash/purge", {"ids": [document]})
     until(lambda: not stored(), "its files to be gone", timeout_s=60)
     if bucket:
         assert not [path for name in ("web", "parse") for path in (tmp_path / name / "files").rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""A scripted server on the loopback that speaks OpenAI's `/embeddings`, or misbehaves as it is told."""
+"""A scripted server on the loopback that speaks OpenAI's `/embeddings` and `/chat/completions`, or misbehaves as it is told."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Endpoint:
         self.requests: list[dict] = []
         self.headers: list[dict[str, str]] = []
         self.behave: Callable[[dict, BaseHTTPRequestHandler], object] | None = None
+        self.says: str | Callable[[dict], str] = "A text."  # what a chat model answers
         self.released = threading.Event()
         endpoint = self
 
@@ -31,8 +32,11 @@ class Endpoint:
                 asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 endpoint.requests.append({**asked, "path": self.path})
                 endpoint.headers.append({k.lower(): v for k, v in self.headers.items()})
-                rows = [{"index": i, "object": "embedding", "embedding": letters(t)} for i, t in enumerate(asked["input"])]
+                rows = [{"index": i, "object": "embedding", "embedding": letters(t)} for i, t in enumerate(asked.get("input", []))]
                 body: object = {"object": "list", "model": asked["model"], "data": rows}
+                if "messages" in asked:
+                    said = endpoint.says(asked) if callable(endpoint.says) else endpoint.says
+                    body = {"choices": [{"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}]}
                 if endpoint.behave is not None:
                     body = endpoint.behave(body, self)  # type: ignore[arg-type]
                 if body is not None:

@@ -44,7 +44,7 @@ NEAR = [
     "传感器-湿度-TH10 安装说明", "完全，全安装的步骤", "扫码流程与三方合一",
 ]  # fmt: skip
 FAMILIES = [
-    "PPR-90{}7", "PPR-908{}", "PPR-9{}08", "v1.10.{}", "v1.1.0{}", "v{}.1.2", "10.0.12.{}", "10.0.1.2{}", "snake_case_{}", "snake_{}_id",
+    "PPR-90{}7", "PPR-918{}", "PPR-9{}08", "v1.10.{}", "v1.1.0{}", "v{}.1.2", "10.0.12.{}", "10.0.1.2{}", "snake_case_{}", "snake_{}_id",
     "A/B-1{}", "A{}/B-12", "user{}@b.cn", "a@b{}.cn", "传感器-温度-TH0{}", "传感器-湿度-TH{}0", "ERR-40{}1", "ERR_4{}01", "host-{}.corp.cn", "QX/T 90{}-2016",
 ]  # fmt: skip
 ALPHABETS = {"Chinese": (0x4E00, 3000), "kana": (0x3042, 80), "hangul": (0xAC00, 2000)}
@@ -68,8 +68,10 @@ class Tally:
 
 
 def codes(per_family: int = 10) -> list[str]:
-    """Codes of every family; those of one differ in a digit."""
-    return [family.format(n) for family in FAMILIES for n in range(per_family)]
+    """Codes of every family, each once; those of one differ in a digit."""
+    made = [family.format(n) for family in FAMILIES for n in range(per_family)]
+    assert len(set(made)) == len(made)
+    return made
 
 
 def ask(kit: Kit, question: str, limit: int = 10) -> Results:
@@ -85,7 +87,7 @@ def fill(kit: Kit, wanted: Sequence[Filed], *, misleading: bool) -> list[Documen
             hashes = sorted({meaning_hash(text) for filed in wanted for text in filed.texts})
             vectors = np.random.default_rng(1).normal(size=(len(hashes), DIMENSION)).astype(np.float32)
             store_vectors(kit.space.pk, SPACE, hashes, vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
-            set_serving_space(kit.base.pk, kit.space.pk, SPACE)
+            set_serving_space(kit.base.pk, kit.space.pk, SPACE, "")
         index_documents(kit.space.pk, [document.pk for document in documents])
     return documents
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.files.base import ContentFile
 
 from apps.common.actor import Actor
+from apps.common.models import Activity
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.models.chunk import passage_hash
 from apps.knowledge.services import Arrival, base_create, document_upload
@@ -21,6 +22,7 @@ UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
     for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id"), 7)
 }
+UNKNOWN["row_id"] = 999_999_999
 
 
 def furnish(actor: Actor) -> dict[str, Any]:
@@ -51,4 +53,5 @@ def furnish(actor: Actor) -> dict[str, Any]:
         "document_id": document.uid,
         "chunk_id": chunk.uid,
         "task_id": uuid.UUID(int=11),
+        "row_id": Activity.objects.filter(scope_id=base.uid).order_by("pk").values_list("pk", flat=True)[0],
     }

@@ -10,12 +10,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from apps.portal.forms.metadata import digest
 from tests.support.world import PASSWORD, World
+
+NO_METADATA, NO_SUMMARY = digest({}), digest("")  # what a form of an untouched document was opened with
 
 Make = Callable[[World], dict[str, Any]]
 
 #: name of a route -> parameters that `world.ids` has under another name, or none at all
 KWARGS: dict[str, Make] = {
+    **{
+        f"{family}document-version-{what}": lambda world: {"number": 1}
+        for family in ("", "api:", "organization:", "personal:")
+        for what in ("download", "restore", "diff")
+    },
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
 }
@@ -53,6 +61,8 @@ BODIES: dict[str, Make] = {
     "PUT api:model-credentials": lambda world: {"api_key": "sk-12345678"},
     "POST api:model-debug": lambda world: {"input": "pump"},
     "POST api:embedding-test": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
+    "POST api:chat-check": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
+    "POST api:rerank-check": lambda world: {"source": "remote", "modelName": "m", "baseUrl": "http://127.0.0.1:9/v1"},
     "POST keys-page": lambda world: {"name": "bot", "access": "full"},
     "POST profile": lambda world: {"username": "Somebody"},
     "POST appearance": lambda world: {"language": "en", "theme": "dark"},
@@ -61,10 +71,15 @@ BODIES: dict[str, Make] = {
 #: bodies that name contents, by the ids of the space the route is asked in; "METHOD route" without a prefix for REST, with "page" for pages
 CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-list": lambda ids: {"name": "Fresh"},
+    "POST base-copy": lambda ids: {"source_id": str(ids["kb_id"]), "target_id": str(ids["other_kb_id"])},
+    "POST base-trash-restore": lambda ids: {"ids": [str(ids["document_id"])]},
+    "POST base-trash-purge": lambda ids: {"ids": [str(ids["document_id"])]},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
     "POST chunk-revert": lambda ids: {"revision": 0},
+    "PUT chunk-questions": lambda ids: {"question": "How often is the pump replaced?"},
+    "DELETE chunk-questions": lambda ids: {"question_id": "none"},
     "POST chunker-preview": lambda ids: {"text": "One. Two."},
     "PUT document": lambda ids: {"title": "Renamed"},
     "POST document-batch-delete": lambda ids: {"kb_id": str(ids["kb_id"]), "ids": [str(ids["document_id"])]},
@@ -90,9 +105,16 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "GET document-search": lambda ids: {"keyword": "pump"},
     "GET page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
     "GET page bulk-folder": lambda ids: {"ids": str(ids["document_id"])},
+    "GET page bulk-move": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page bulk-move": lambda ids: {"ids": str(ids["document_id"]), "target": str(ids["other_kb_id"]), "mode": "reuse_vectors"},
+    "GET page bulk-zip": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page folder-new": lambda ids: {"name": "manuals"},
+    "POST page folder-delete": lambda ids: {"folder": "empty"},
     "GET page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
     "GET page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page base-create": lambda ids: {"name": "Fresh"},
+    "POST page base-clear": lambda ids: {"confirm": "Handbook"},
+    "POST page base-copy": lambda ids: {"way": "contents", "target": str(ids["other_kb_id"])},
     "POST page base-delete": lambda ids: {"confirm": "Handbook", "typed_name": "Handbook", "name": "Handbook"},
     "POST page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
     "POST page bulk-folder": lambda ids: {"ids": str(ids["document_id"]), "folder_path": "a"},
@@ -100,6 +122,9 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page document-rename": lambda ids: {"title": "Renamed"},
     "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},
+    "POST page document-metadata": lambda ids: {"name": "year", "kind": "number", "value": "2024", "seen": NO_METADATA},
+    "POST page document-summary-edit": lambda ids: {"description": "About pumps.", "seen": NO_SUMMARY},
+    "POST page passage-questions": lambda ids: {"question": "How often is the pump replaced?"},
     "POST page passage-edit": lambda ids: {"content": "The pump is replaced every year.", "revision": 0},
     "POST page passage-revert": lambda ids: {"revision": 0},
     "POST page passage-state": lambda ids: {"enabled": "0", "revision": 0},

@@ -16,7 +16,7 @@ from django.conf import settings
 from django.db import DatabaseError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 
-from apps.common import context, temp
+from apps.common import activity, context, temp
 from apps.common.errors import DomainError, NotYet, TransientError
 from apps.common.jobs.claims import WORKER_NAME, Claim, Stop, claim_next, heartbeats, release_dead, runnable
 from apps.common.jobs.models import RunState
@@ -190,9 +190,10 @@ def _stop_thread(**_kwargs: Any) -> None:
 
 @shared_task(name="apps.common.jobs.tasks.housekeeping")
 def housekeeping() -> None:
-    """Forget workers long gone, expired sessions, and temporary files of processes that were killed."""
+    """Forget workers long gone, expired sessions, activity older than wanted, and temporary files of processes that were killed."""
     from django.core.management import call_command
 
     WorkerBeat.objects.filter(seen_at__lt=Now() - timedelta(days=1)).delete()
     call_command("clearsessions")
+    activity.trim(settings.ACTIVITY_DAYS)
     temp.sweep(settings.TEMP_DIR)

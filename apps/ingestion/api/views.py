@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, ObjectField, Op
 from apps.common.errors import InvalidInput, PayloadTooLarge, Unavailable
-from apps.ingestion.selectors import chunk_preview, document_trace
+from apps.ingestion.selectors import chunk_preview, document_trace, version_diff
 from apps.knowledge.selectors import document_get
 
 
@@ -48,6 +48,39 @@ class StagesView(ApiView):
 
 class SpansView(StagesView):
     """The same under the route family's older name; a class of its own gives the operation its own id."""
+
+
+class VersionDiffQuery(serializers.Serializer[Any]):
+    to = serializers.IntegerField(
+        required=False, default=0, min_value=0, max_value=10**9, help_text="The other version; 0: the current one."
+    )
+
+
+class VersionDiffOut(serializers.Serializer[Any]):
+    older = serializers.IntegerField()
+    newer = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Lines.")
+    removed = serializers.IntegerField()
+    lines = serializers.JSONField(help_text="Each: kind (added, removed, same, gap), old_no, new_no, text.")
+    left_out = serializers.IntegerField()
+
+
+class VersionDiffView(ApiView):
+    operations = {
+        "GET": Op(
+            "document.read",
+            "What changed in the text between two versions",
+            query=VersionDiffQuery,
+            reply=VersionDiffOut,
+            tags=["versions"],
+        )
+    }
+
+    def get(self, request: Any, document_id: str, number: int) -> Response:
+        newer = self.asked()["to"]
+        document = document_get(actor=self.actor, document_id=document_id)
+        found = version_diff(actor=self.actor, document=document, older=number, newer=newer or document.version)
+        return self.render(found)
 
 
 class PreviewIn(serializers.Serializer[Any]):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.knowledge.api.views import bases, contents, documents, downloads, intake
+from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake, trash, versions
 
 upstream: list[URLPattern] = [
     path("knowledge-bases", bases.BaseListView.as_view(), name="base-list"),
+    path("knowledge-bases/copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path("knowledge-bases/copy/progress/<str:task_id>", copies.CopyProgressView.as_view(), name="base-copy-progress"),
+    path("knowledge-bases/copy/progress/<str:task_id>/cancel", copies.CopyCancelView.as_view(), name="base-copy-cancel"),
+    path("knowledge-bases/<str:kb_id>/duplicate", copies.BaseDuplicateView.as_view(), name="base-duplicate"),
     path("knowledge-bases/<str:kb_id>", bases.BaseView.as_view(), name="base"),
     path("knowledge-bases/<str:kb_id>/pin", bases.BasePinView.as_view(), name="base-pin"),
     path("knowledge-bases/<str:kb_id>/move-targets", bases.BaseMoveTargetsView.as_view(), name="base-move-targets"),
@@ -20,6 +24,12 @@ upstream: list[URLPattern] = [
     path("knowledge-bases/<str:kb_id>/knowledge/batch-download", downloads.BatchDownloadView.as_view(), name="document-batch-download"),
     path("knowledge-bases/<str:kb_id>/tags", contents.TagListView.as_view(), name="tag-list"),
     path("knowledge-bases/<str:kb_id>/tags/<str:tag_id>", contents.TagView.as_view(), name="tag"),
+    path("knowledge-bases/<str:kb_id>/trash", trash.TrashDocumentsView.as_view(), name="base-trash"),
+    path("knowledge-bases/<str:kb_id>/trash/restore", trash.TrashDocumentsRestoreView.as_view(), name="base-trash-restore"),
+    path("knowledge-bases/<str:kb_id>/trash/purge", trash.TrashDocumentsPurgeView.as_view(), name="base-trash-purge"),
+    path("trash", trash.TrashView.as_view(), name="trash"),
+    path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
+    path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("knowledge/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("knowledge/search", documents.DocumentSearchView.as_view(), name="document-search"),
@@ -34,8 +44,24 @@ upstream: list[URLPattern] = [
     path("knowledge/<str:document_id>/download", downloads.DocumentDownloadView.as_view(), name="document-download"),
     path("knowledge/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("knowledge/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
+    path("knowledge/<str:document_id>/regenerate-summary", documents.SummaryRegenerateView.as_view(), name="summary-regenerate"),
     path("knowledge/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
+    path("knowledge/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
+    path(
+        "knowledge/<str:document_id>/versions/<int:number>/download",
+        versions.VersionDownloadView.as_view(),
+        name="document-version-download",
+    ),
+    path(
+        "knowledge/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
+    ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
+    path("chunks/by-id/<str:chunk_id>/questions", contents.ChunkQuestionsView.as_view(), name="chunk-questions"),
+    path(
+        "chunks/by-id/<str:chunk_id>/questions/regenerate",
+        contents.ChunkQuestionsRegenerateView.as_view(),
+        name="chunk-questions-regenerate",
+    ),
     path("chunks/<str:document_id>", contents.ChunkListView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkView.as_view(), name="chunk"),
     path("chunks/<str:document_id>/<str:chunk_id>/revisions", contents.ChunkRevisionsView.as_view(), name="chunk-revisions"),
@@ -45,6 +71,9 @@ upstream: list[URLPattern] = [
 #: Where the contract names no tail, the upstream one is kept under `bases/` or `documents/` (contract knowledge 14).
 proxied: list[URLPattern] = [
     path("bases", bases.BaseListView.as_view(), name="base-list"),
+    path("bases/copy", copies.BaseCopyView.as_view(), name="base-copy"),
+    path("bases/copy/progress/<str:task_id>", copies.CopyProgressView.as_view(), name="base-copy-progress"),
+    path("bases/copy/progress/<str:task_id>/cancel", copies.CopyCancelView.as_view(), name="base-copy-cancel"),
     path("bases/<str:kb_id>", bases.BaseView.as_view(), name="base"),
     path("bases/<str:kb_id>/move-targets", bases.BaseMoveTargetsView.as_view(), name="base-move-targets"),
     path("bases/<str:kb_id>/activity", bases.BaseActivityView.as_view(), name="base-activity"),
@@ -56,6 +85,12 @@ proxied: list[URLPattern] = [
     path("bases/<str:kb_id>/batch-download", downloads.BatchDownloadView.as_view(), name="document-batch-download"),
     path("bases/<str:kb_id>/tags", contents.TagListView.as_view(), name="tag-list"),
     path("bases/<str:kb_id>/tags/<str:tag_id>", contents.TagView.as_view(), name="tag"),
+    path("bases/<str:kb_id>/trash", trash.TrashDocumentsView.as_view(), name="base-trash"),
+    path("bases/<str:kb_id>/trash/restore", trash.TrashDocumentsRestoreView.as_view(), name="base-trash-restore"),
+    path("bases/<str:kb_id>/trash/purge", trash.TrashDocumentsPurgeView.as_view(), name="base-trash-purge"),
+    path("trash", trash.TrashView.as_view(), name="trash"),
+    path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
+    path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("documents/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("documents/search", documents.DocumentSearchView.as_view(), name="document-search"),
@@ -70,8 +105,24 @@ proxied: list[URLPattern] = [
     path("documents/<str:document_id>/download", downloads.DocumentDownloadView.as_view(), name="document-download"),
     path("documents/<str:document_id>/preview", downloads.DocumentPreviewView.as_view(), name="document-preview"),
     path("documents/<str:document_id>/reparse", documents.DocumentReparseView.as_view(), name="document-reparse"),
+    path("documents/<str:document_id>/regenerate-summary", documents.SummaryRegenerateView.as_view(), name="summary-regenerate"),
     path("documents/<str:document_id>/cancel-parse", documents.DocumentCancelView.as_view(), name="document-cancel"),
+    path("documents/<str:document_id>/versions", versions.VersionListView.as_view(), name="document-versions"),
+    path(
+        "documents/<str:document_id>/versions/<int:number>/download",
+        versions.VersionDownloadView.as_view(),
+        name="document-version-download",
+    ),
+    path(
+        "documents/<str:document_id>/versions/<int:number>/restore", versions.VersionRestoreView.as_view(), name="document-version-restore"
+    ),
     path("chunks/by-id/<str:chunk_id>", contents.ChunkByIdView.as_view(), name="chunk-by-id"),
+    path("chunks/by-id/<str:chunk_id>/questions", contents.ChunkQuestionsView.as_view(), name="chunk-questions"),
+    path(
+        "chunks/by-id/<str:chunk_id>/questions/regenerate",
+        contents.ChunkQuestionsRegenerateView.as_view(),
+        name="chunk-questions-regenerate",
+    ),
     path("chunks/<str:document_id>", contents.ChunkReadView.as_view(), name="chunk-list"),
     path("chunks/<str:document_id>/<str:chunk_id>", contents.ChunkEditView.as_view(), name="chunk"),
     path("chunks/<str:document_id>/<str:chunk_id>/revisions", contents.ChunkRevisionsView.as_view(), name="chunk-revisions"),

@@ -1,7 +1,7 @@
 from apps.knowledge.models.base import BaseVisit, KnowledgeBase, Pin
 from apps.knowledge.models.chunk import Chunk, ChunkRevision, passage_hash
-from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, ParseStatus
-from apps.knowledge.models.runs import CleanupRun, MoveRun
+from apps.knowledge.models.document import IN_FLIGHT, Document, DocumentTag, DocumentVersion, ParseStatus
+from apps.knowledge.models.runs import CleanupRun, CopyRun, MoveRun
 from apps.knowledge.models.tag import Tag
 
 __all__ = [
@@ -10,8 +10,10 @@ __all__ = [
     "Chunk",
     "ChunkRevision",
     "CleanupRun",
+    "CopyRun",
     "Document",
     "DocumentTag",
+    "DocumentVersion",
     "KnowledgeBase",
     "MoveRun",
     "ParseStatus",

@@ -16,12 +16,15 @@ from apps.common.scope import SpaceOwned, SpaceQuerySet, scoped_manager
 class KnowledgeBaseQuerySet(SpaceQuerySet):
     def visible_to(self, actor: Actor) -> KnowledgeBaseQuerySet:
         """Live bases of the actor's space; for a limited API key only those on its list."""
-        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True)
+        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, is_hidden=False)
         return rows if actor.kb_uids is None else rows.filter(uid__in=actor.kb_uids)
 
 
 class KnowledgeBase(SpaceOwned):
-    """A container of documents (contract knowledge 3.1). Configuration objects keep the contract's names and shapes."""
+    """A container of documents (contract knowledge 3.1). Configuration objects keep the contract's names and shapes.
+
+    `is_hidden`: a copy that is still being filled; nobody sees it before it is whole.
+    """
 
     class Type(models.TextChoices):
         DOCUMENT = "document", _("Documents")
@@ -34,6 +37,7 @@ class KnowledgeBase(SpaceOwned):
     type = models.CharField(max_length=8, choices=Type, default=Type.DOCUMENT)
     is_temporary = models.BooleanField(default=False)
     is_example = models.BooleanField(default=False)
+    is_hidden = models.BooleanField(default=False)
     creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     chunking_config = models.JSONField(default=dict)
     indexing_strategy = models.JSONField(default=dict)  # vector_enabled, keyword_enabled, wiki_enabled, graph_enabled
@@ -44,6 +48,7 @@ class KnowledgeBase(SpaceOwned):
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     deleted_at = models.DateTimeField(null=True)
+    purge_at = models.DateTimeField(null=True)  # of a deleted base: until then it can be brought back; None: it is going for good
 
     objects: ClassVar[Any] = scoped_manager(KnowledgeBaseQuerySet)
 

@@ -23,7 +23,8 @@ def passage_hash(content: str) -> str:
 class ChunkQuerySet(SpaceQuerySet):
     def visible_to(self, actor: Actor) -> ChunkQuerySet:
         """Chunks of live documents in live bases of the actor's space, within an API key's list of bases."""
-        rows: Any = super().visible_to(actor).filter(document__deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        live = {"document__deleted_at__isnull": True, "kb__deleted_at__isnull": True, "kb__is_hidden": False}
+        rows: Any = super().visible_to(actor).filter(**live)
         return rows if actor.kb_uids is None else rows.filter(kb__uid__in=actor.kb_uids)
 
 

@@ -34,7 +34,7 @@ IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING
 class DocumentQuerySet(SpaceQuerySet):
     def visible_to(self, actor: Actor) -> DocumentQuerySet:
         """Live documents of live bases of the actor's space; for a limited API key only those of its bases."""
-        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True, kb__is_hidden=False)
         return rows if actor.kb_uids is None else rows.filter(kb__uid__in=actor.kb_uids)
 
 
@@ -83,12 +83,18 @@ class Document(SpaceOwned):
     vector_count = models.PositiveIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
     index_rev = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=1)
+    version_creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     tags = models.ManyToManyField(Tag, through="DocumentTag", related_name="documents")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     processed_at = models.DateTimeField(null=True)
     deleted_at = models.DateTimeField(null=True)
+    # Of a deleted document: until when it can be brought back (None: it is going for good), and what it was.
+    purge_at = models.DateTimeField(null=True)
+    trashed_status = models.CharField(max_length=12, blank=True)
+    trashed_tags = models.JSONField(default=list)
 
     objects: ClassVar[Any] = scoped_manager(DocumentQuerySet)
 
@@ -113,6 +119,7 @@ class Document(SpaceOwned):
             models.Index(fields=["kb", "folder_path"], name="knowledge_doc_folder"),
             models.Index(fields=["kb", "parse_status"], name="knowledge_doc_status"),
             models.Index(fields=["space", "-updated_at"], name="knowledge_doc_space"),
+            models.Index(fields=["purge_at"], condition=models.Q(purge_at__isnull=False), name="knowledge_doc_trash"),
         ]
 
     def __str__(self) -> str:
@@ -139,3 +146,26 @@ class DocumentTag(SpaceOwned):
 
     def __str__(self) -> str:
         return f"{self.document_id}#{self.tag_id}"
+
+
+class DocumentVersion(SpaceOwned):
+    """A file a document had before; `created_at` is when the next one took its place. `creator` None: that of the document."""
+
+    document = models.ForeignKey(Document, on_delete=models.CASCADE, related_name="versions")
+    number = models.PositiveIntegerField()
+    file_name = models.CharField(max_length=1024, blank=True)
+    file_type = models.CharField(max_length=32, blank=True)
+    media_type = models.CharField(max_length=128, blank=True)
+    file_size = models.BigIntegerField(default=0)
+    file_hash = models.CharField(max_length=64, blank=True)
+    content_sha256 = models.CharField(max_length=64, blank=True)
+    storage_path = models.CharField(max_length=512, blank=True)
+    parsed_path = models.CharField(max_length=512, blank=True)
+    creator = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["document", "number"], name="knowledge_documentversion_once")]
+
+    def __str__(self) -> str:
+        return f"{self.document_id} v{self.number}"

@@ -8,7 +8,8 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
 from apps.common.text import utf16_length
-from apps.llm.selectors import entry_of
+from apps.llm.models import Model
+from apps.llm.selectors import entry_of, model_row
 from apps.llm.services import embedding_model_ids, embedding_model_known
 
 STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
@@ -98,6 +99,11 @@ def clean_option(name: str, value: dict[str, Any]) -> dict[str, Any]:
     for key, text in kept.items():
         if "instructions" in key:
             check_instructions(f"{name}.{key}", text)
+    model_id = str(kept.get("model_id") or "")
+    if name in ("vlm_config", "image_processing_config"):
+        check_vision_model(model_id, field=f"{name}.model_id")
+    elif name in ("auto_tag_config", "profile_config"):
+        check_chat_model(model_id, field=f"{name}.model_id")
     if name == "extract_config":
         return clean_extract(kept)
     if name == "question_generation_config":
@@ -147,9 +153,22 @@ def check_embedding_model(model_id: str, *, field: str = "embedding_model_id") -
 
 
 def check_chat_model(model_id: str, *, field: str = "summary_model_id") -> str:
-    """Raises: InvalidInput, because no language model can be chosen yet."""
-    if model_id:
-        raise InvalidInput(_("There is no such language model here. Leave it empty."), field=field, known=[""])
+    """Within the open scope. Raises: InvalidInput when the space has no chat model of this id; empty is none."""
+    return _check_model(
+        model_id, Model.Type.CHAT, field, _("There is no such language model here. Leave it empty, or add it on the page Models.")
+    )
+
+
+def check_vision_model(model_id: str, *, field: str = "vlm_config.model_id") -> str:
+    """Within the open scope. Raises: InvalidInput when the space has no vision model of this id; empty is none."""
+    return _check_model(
+        model_id, Model.Type.VISION, field, _("There is no such vision model here. Leave it empty, or add it on the page Models.")
+    )
+
+
+def _check_model(model_id: str, kind: str, field: str, message: Any) -> str:
+    if model_id and model_row(model_id, kind) is None:
+        raise InvalidInput(message, field=field, code="unknown_model")
     return model_id
 
 
@@ -169,3 +188,11 @@ def embedding_in_use(model_id: str) -> dict[str, Any]:
         "dimension": entry.dimension,
         "credentials": {"apiKey": entry.has_key},
     }
+
+
+def chat_in_use(model_id: str) -> dict[str, Any]:
+    """The language model a base uses, likewise; empty when it has none."""
+    row = model_row(model_id, Model.Type.CHAT)
+    if row is None:
+        return {}
+    return {"source": "remote", "modelId": model_id, "modelName": row.name, "baseUrl": "", "credentials": {"apiKey": bool(row.api_key)}}

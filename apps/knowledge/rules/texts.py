@@ -1,4 +1,4 @@
-"""Rules of what comes with a document: titles, processing wishes, custom metadata, Markdown."""
+"""Rules of what comes with a document: titles, custom metadata, Markdown."""
 
 from __future__ import annotations
 
@@ -9,12 +9,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
-from apps.knowledge.rules.configs import check_instructions
 
-MEMBERS = frozenset(
-    "parser_engine_rules chunking_config enable_multimodel vlm_config asr_config question_generation_config graph_enabled extract_config "
-    "parser_engine_overrides summary_enabled image_attrs_enabled image_pipeline image_pipeline_params image_actions encoding ocr".split()
-)
 MAX_KEYS = 20
 MAX_TITLE = 1024
 _SCRIPTISH = re.compile(r"<\s*/?\s*(script|iframe|object|embed|style)\b|javascript:|\bon\w+\s*=", re.I)
@@ -24,21 +19,6 @@ _ACTIVE = re.compile(r"<\s{0,9}(/?)\s{0,9}(script|iframe|object|embed|style|base
 _TAG = re.compile(r"<[a-z][^<>]{0,4000}>", re.I)
 _HANDLER = re.compile(r"(?<=[\s\"'/])on\w+\s{0,9}=\s{0,9}(?:\"[^\"]*\"|'[^']*'|[^\s>]+)", re.I)
 _LINK = re.compile(r"(\]\(\s{0,9}|(?:href|src)\s{0,9}=\s{0,9}[\"']?\s{0,9})(?:javascript|vbscript|data:text/html)[^)\"'>\s]*", re.I)
-
-
-def clean_process_config(config: Any, *, field: str = "process_config") -> dict[str, Any]:
-    """The members the contract knows (knowledge 4.5). Raises: InvalidInput when it is no object or an instruction is too long."""
-    if not isinstance(config, dict):
-        raise InvalidInput(_("Send a JSON object."), field=field, api_code=1000)
-    kept = {key: value for key, value in config.items() if key in MEMBERS}
-    for name, value in kept.items():
-        if isinstance(value, dict):
-            for key, text in value.items():
-                if "instructions" in key:
-                    check_instructions(f"{field}.{name}.{key}", text)
-    if kept.get("vlm_config"):
-        kept["vlm_config"] = {key: value for key, value in kept["vlm_config"].items() if key not in ("api_key", "base_url")}
-    return kept
 
 
 def with_overrides(metadata: dict[str, Any] | None, overrides: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
-from apps.knowledge.downloads import document_original, original_name
+from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
+from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -12,7 +13,6 @@ from apps.knowledge.selectors.bases import (
     recent_bases,
 )
 from apps.knowledge.selectors.contents import (
-    activity_list,
     chunk_get,
     chunk_list,
     chunk_neighbours,
@@ -20,6 +20,7 @@ from apps.knowledge.selectors.contents import (
     tag_get,
     tag_list,
 )
+from apps.knowledge.selectors.copies import CopyPlan, copies_by_pk, copies_live, copy_get, copy_hindrance, copy_plan
 from apps.knowledge.selectors.documents import (
     DocumentFilters,
     FolderNode,
@@ -30,32 +31,57 @@ from apps.knowledge.selectors.documents import (
     document_search,
     documents_batch,
     documents_get,
+    folder_count,
     folder_paths,
     folder_tree,
     in_folder,
     move_get,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
+from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
+from apps.knowledge.selectors.versions import VersionRow, version_get, version_list, version_original
 
 __all__ = [
+    "ARCHIVE_LIMIT",
+    "VersionRow",
+    "version_get",
+    "version_list",
+    "version_original",
+    "TrashRow",
+    "trash_base_get",
+    "trash_days",
+    "trash_documents",
+    "trash_documents_get",
+    "trash_list",
     "accepted_extensions",
     "document_original",
     "original_name",
     "space_warning",
     "BaseCounts",
     "BaseRow",
+    "Change",
     "DocumentFilters",
     "FolderNode",
     "FolderTree",
+    "activity_facets",
+    "activity_get",
     "activity_list",
+    "actor_names",
     "as_uuid",
     "base_get",
     "base_list",
     "base_row",
+    "changes_of",
     "chunk_get",
     "chunk_list",
     "chunk_neighbours",
     "clean_ids",
+    "CopyPlan",
+    "copies_by_pk",
+    "copies_live",
+    "copy_get",
+    "copy_hindrance",
+    "copy_plan",
     "counts_of",
     "document_deleted_at",
     "document_get",
@@ -63,6 +89,7 @@ __all__ = [
     "document_search",
     "documents_batch",
     "documents_get",
+    "folder_count",
     "folder_paths",
     "folder_tree",
     "has_documents",
@@ -70,6 +97,7 @@ __all__ = [
     "move_get",
     "move_targets",
     "recent_bases",
+    "redacted",
     "revision_list",
     "tag_get",
     "tag_list",

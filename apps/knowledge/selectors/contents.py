@@ -1,4 +1,4 @@
-"""Reading tags, passages and activity."""
+"""Reading tags and passages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
 from apps.common.errors import Forbidden, NotFound
-from apps.common.models import Activity
 from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, ChunkRevision, Document, KnowledgeBase, Tag
 from apps.knowledge.selectors.ids import as_uuid
@@ -72,22 +71,9 @@ def chunk_neighbours(*, actor: Actor, chunks: list[Chunk]) -> dict[int, tuple[st
 def revision_list(*, actor: Actor, chunk: Chunk) -> Any:
     """Superseded states of a passage, newest first; the current one is the passage itself."""
     authorize(actor, "chunk.read", chunk)
-    return ChunkRevision.objects.visible_to(actor).filter(chunk=chunk).select_related("chunk__kb", "chunk__document").order_by("-revision")
-
-
-def activity_list(
-    *, actor: Actor, base: KnowledgeBase, after_id: int | None = None, action: str = "", outcome: str = "", who: str = "", limit: int = 50
-) -> list[Activity]:
-    """What happened in a base, newest first, older than the row `after_id` (contract knowledge 10)."""
-    authorize(actor, "base.activity", base)
-    rows = Activity.objects.visible_to(actor).filter(scope_type="knowledge_base", scope_id=base.uid)
-    if after_id:
-        rows = rows.filter(pk__lt=after_id)
-    if action:
-        rows = rows.filter(action=action)
-    if outcome:
-        rows = rows.filter(outcome=outcome)
-    if who:
-        uid = as_uuid(who)
-        rows = rows.filter(actor_user_id=uid) if uid else rows.filter(actor=who)
-    return list(rows.order_by("-pk")[:limit])
+    return (
+        ChunkRevision.objects.visible_to(actor)
+        .filter(chunk=chunk)
+        .select_related("chunk__kb", "chunk__document", "editor")
+        .order_by("-revision")
+    )

@@ -103,7 +103,10 @@ def documents_get(*, actor: Actor, base: KnowledgeBase, ids: Sequence[Any], fiel
     uids = [as_uuid(name) for name in names]
     found = {
         row.uid: row
-        for row in Document.objects.visible_to(actor).filter(kb=base, uid__in=[uid for uid in uids if uid]).select_related("kb")
+        for row in Document.objects.visible_to(actor)
+        .filter(kb=base, uid__in=[uid for uid in uids if uid])
+        .select_related("kb")
+        .prefetch_related("tags")
     }
     missing = [name for name, uid in zip(names, uids, strict=True) if uid not in found]
     if missing:
@@ -210,6 +213,13 @@ def folder_tree(*, actor: Actor, base: KnowledgeBase) -> FolderTree:
         node.children.sort(key=lambda child: (child.name.lower(), child.name))
     roots.sort(key=lambda node: (node.name.lower(), node.name))
     return FolderTree(counts.get("", 0), sum(counts.values()), roots)
+
+
+def folder_count(*, actor: Actor, base: KnowledgeBase, path: str) -> int:
+    """How many documents lie in a folder and below it; `path` is in normal form and not empty."""
+    authorize(actor, "folder.read", base)
+    rows = Document.objects.visible_to(actor).filter(in_folder(path, recursive=True), kb=base)
+    return int(rows.exclude(parse_status=ParseStatus.DELETING).count())
 
 
 def folder_paths(*, actor: Actor, base: KnowledgeBase) -> list[str]:

@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Sum
 
 from apps.common.actor import Actor
 from apps.common.policy import authorize
-from apps.knowledge.models import BaseVisit, Document, KnowledgeBase, ParseStatus
+from apps.knowledge.models import BaseVisit, Document, DocumentVersion, KnowledgeBase, ParseStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,5 +70,10 @@ def stored_files() -> Iterator[tuple[str, int, int, bool]]:
     for space_id, kb_id, original, parsed in rows.iterator(chunk_size=2000):
         if original:
             yield original, space_id, kb_id, True
+        if parsed:
+            yield parsed, space_id, kb_id, False
+    earlier = DocumentVersion.objects.order_by("pk").values_list("space_id", "document__kb_id", "storage_path", "parsed_path")
+    for space_id, kb_id, original, parsed in earlier.iterator(chunk_size=2000):
+        yield original, space_id, kb_id, True
         if parsed:
             yield parsed, space_id, kb_id, False

@@ -6,7 +6,6 @@ import uuid
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -17,7 +16,7 @@ from apps.common.events import publish
 from apps.common.jobs.service import enqueue
 from apps.common.policy import authorize
 from apps.knowledge.events import BaseChanged, BaseDeleted
-from apps.knowledge.models import BaseVisit, CleanupRun, Document, KnowledgeBase, ParseStatus, Pin
+from apps.knowledge.models import BaseVisit, CleanupRun, Document, KnowledgeBase, Pin
 from apps.knowledge.rules.configs import (
     OPTION_MEMBERS,
     check_chat_model,
@@ -28,6 +27,7 @@ from apps.knowledge.rules.configs import (
     clean_option,
     clean_strategy,
 )
+from apps.knowledge.rules.trash import purge_time, tombstone
 from apps.knowledge.selectors import as_uuid, has_documents
 
 CLEANUP = "cleanup"
@@ -107,7 +107,8 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
     with transaction.atomic():
         base = KnowledgeBase.objects.visible_to(actor).select_for_update(of=("self",)).get(pk=base.pk)
         before = _snapshot(base)
-        base.summary_model_id = check_chat_model(values.get("llmModelId") or "", field="llmModelId")
+        if values.get("llmModelId") is not None:
+            base.summary_model_id = check_chat_model(values["llmModelId"], field="llmModelId")
         model = values.get("embeddingModelId")
         if model is not None and model != base.embedding_model_id:
             check_embedding_model(model, field="embeddingModelId")
@@ -129,22 +130,28 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
     return base
 
 
-def base_delete(*, actor: Actor, base: KnowledgeBase) -> None:
-    """Make a base and everything in it a tombstone: invisible at once; rows and files follow in the background. Twice changes nothing."""
+def base_delete(*, actor: Actor, base: KnowledgeBase, keep: bool = True) -> None:
+    """Make a base and everything in it a tombstone: invisible at once, and gone from the index. Twice changes nothing.
+
+    For as many days as the trash keeps it, it can be brought back; without a trash, or unless to `keep`, rows and files follow soon.
+    """
     authorize(actor, "base.delete", base)
     now = timezone.now()
+    purge_at = purge_time(now, keep=keep)
     with transaction.atomic():
-        if not KnowledgeBase.objects.filter(pk=base.pk, deleted_at__isnull=True).update(deleted_at=now, updated_at=now):
+        rows = KnowledgeBase.objects.filter(pk=base.pk, deleted_at__isnull=True)
+        if not rows.update(deleted_at=now, purge_at=purge_at, updated_at=now):
             return
-        gone = Document.objects.filter(kb=base, deleted_at__isnull=True).update(
-            deleted_at=now, parse_status=ParseStatus.DELETING, enabled=False, index_rev=F("index_rev") + 1, updated_at=now
-        )
+        documents = Document.objects.filter(kb=base)
+        gone = documents.filter(deleted_at__isnull=True).update(**tombstone(now, purge_at))
+        if purge_at is None:
+            documents.update(purge_at=None)
         Pin.objects.filter(kb=base).delete()
         BaseVisit.objects.filter(kb=base).delete()
-        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, kb_ref=base.pk)
         audit(actor, "kb.deleted", base, target_type="knowledge_base", title=base.name, count=gone)
         publish(BaseDeleted(space_id=base.space_id, kb_id=base.pk))
-        enqueue(run)
+        if purge_at is None:
+            enqueue(CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, kb_ref=base.pk))
 
 
 def base_clear(*, actor: Actor, base: KnowledgeBase) -> int:

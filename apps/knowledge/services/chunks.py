@@ -17,6 +17,7 @@ from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.knowledge.events import ChunksChanged
 from apps.knowledge.models import Chunk, ChunkRevision, Document, passage_hash
+from apps.knowledge.services.summaries import summary_refresh
 
 MAX_BYTES = 200_000
 _IMAGE = re.compile(
@@ -29,21 +30,24 @@ def chunk_update(
 ) -> Chunk:
     """The passage with new text or enabled flag; a real change makes a new revision and keeps the old state (contract knowledge 7.3).
 
-    No change leaves the revision alone; if indexing had failed, it is tried again.
+    No change leaves the revision alone; if indexing had failed, it is tried again. `index_status` says how the index took the change:
+    the edit stays when it could not.
 
     Raises: Conflict with the current state when `expected_revision` is not the current one; InvalidInput on content that cannot be.
     """
     authorize(actor, "chunk.write", chunk)
     with transaction.atomic():
-        chunk = _locked(chunk)
+        chunk = locked_passage(chunk)
         _check_revision(chunk, expected_revision)
         text = chunk.content if content is None else _clean(content, chunk)
         enabled = chunk.is_enabled if is_enabled is None else is_enabled
         if text == chunk.content and enabled == chunk.is_enabled:
-            if chunk.index_status == Chunk.IndexStatus.FAILED:
-                _reindex(chunk)
-            return chunk
-        return _revise(actor, chunk, text, enabled, "edited")
+            if chunk.index_status != Chunk.IndexStatus.FAILED:
+                return chunk
+            reindex_passage(chunk)
+        else:
+            _revise(actor, chunk, text, enabled, "edited")
+    return _as_indexed(chunk)
 
 
 def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision: int | None = None) -> Chunk:
@@ -53,7 +57,7 @@ def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision
     """
     authorize(actor, "chunk.write", chunk)
     with transaction.atomic():
-        chunk = _locked(chunk)
+        chunk = locked_passage(chunk)
         _check_revision(chunk, expected_revision)
         if revision == chunk.content_revision:
             return chunk
@@ -62,7 +66,8 @@ def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision
             raise InvalidInput(_("There is no such revision of this passage."), field="revision", api_code=1000)
         if old.content == chunk.content and old.is_enabled == chunk.is_enabled:
             return chunk
-        return _revise(actor, chunk, old.content, old.is_enabled, "reverted")
+        _revise(actor, chunk, old.content, old.is_enabled, "reverted")
+    return _as_indexed(chunk)
 
 
 def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] | None = None) -> int:
@@ -100,7 +105,8 @@ def document_indexed(*, actor: Actor, document: Document, rev: int, failed: bool
         return int(waiting.update(index_status=state))
 
 
-def _locked(chunk: Chunk) -> Chunk:
+def locked_passage(chunk: Chunk) -> Chunk:
+    """The passage as it is now, held until the transaction ends."""
     return Chunk.objects.select_related("kb", "document", "parent").select_for_update(of=("self",)).get(pk=chunk.pk)  # type: ignore[no-any-return]
 
 
@@ -129,11 +135,17 @@ def _clean(content: str, chunk: Chunk) -> str:
     return text
 
 
+def _as_indexed(chunk: Chunk) -> Chunk:
+    """The passage with how the index took it: it follows as soon as the edit is committed, and a failure there keeps the edit."""
+    chunk.refresh_from_db(fields=["index_status"])
+    return chunk
+
+
 def _images(text: str) -> set[str]:
     return {found[1] or found[2] for found in _IMAGE.finditer(text)}
 
 
-def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str) -> Chunk:
+def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str) -> None:
     if chunk.chunk_type != Chunk.Type.TEXT:
         raise InvalidInput(_("Only text passages can be edited."), api_code=1000)
     ChunkRevision.objects.create(
@@ -159,6 +171,7 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         parent.content = parent.content.replace(old, content, 1)
         parent.content_hash = passage_hash(parent.content)
         parent.save(update_fields=["content", "content_hash", "updated_at"])
+    summary_refresh(chunk.document)
     audit(
         actor,
         "knowledge.updated",
@@ -170,11 +183,11 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         mode=how,
         attempt=chunk.content_revision,
     )
-    _reindex(chunk)
-    return chunk
+    reindex_passage(chunk)
 
 
-def _reindex(chunk: Chunk) -> None:
+def reindex_passage(chunk: Chunk) -> None:
+    """The index follows the passage after commit; until it has, the passage says `processing`. Runs in the caller's transaction."""
     chunk.index_status = Chunk.IndexStatus.PROCESSING
     chunk.save(update_fields=["index_status"])
     Document.objects.filter(pk=chunk.document_id).update(index_rev=F("index_rev") + 1)

@@ -11,6 +11,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Concat, Substr
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext_lazy
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
@@ -19,13 +20,16 @@ from apps.common.events import publish
 from apps.common.jobs.service import enqueue
 from apps.common.policy import authorize
 from apps.common.text import folder_path as normal_folder
-from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, DocumentsRefiled, DocumentStored
+from apps.knowledge.events import DocumentParseCancelled, DocumentsDeleted, DocumentsRefiled, DocumentsReparsed, DocumentStored
 from apps.knowledge.models import IN_FLIGHT, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, has_source, is_pdf, opened_with_password, tags_of
 from apps.knowledge.rules.locks import check_not_moving
-from apps.knowledge.rules.texts import clean_custom_metadata, clean_process_config, clean_title, with_overrides
-from apps.knowledge.selectors import as_uuid, in_folder
+from apps.knowledge.rules.texts import clean_custom_metadata, clean_title, with_overrides
+from apps.knowledge.rules.trash import purge_time, tombstone
+from apps.knowledge.rules.wishes import clean_process_config
+from apps.knowledge.selectors import as_uuid, folder_count, in_folder
 from apps.knowledge.services.bases import CLEANUP
+from apps.knowledge.services.summaries import summary_refresh
 
 SLICE = 500
 
@@ -51,15 +55,22 @@ def document_update(
     title: str = "",
     description: str | None = None,
     custom_metadata: dict[str, Any] | None = None,
+    seen: Mapping[str, Any] | None = None,
 ) -> Document:
     """The document with its new title, summary, custom metadata (contract knowledge 4.10); None, and an empty title, mean unchanged.
 
-    Raises: InvalidInput naming the key at fault in `details`.
+    `seen`: what the editor saw in the fields they change. Other metadata refreshes a summary that is there, if a model writes for the base.
+
+    Raises: InvalidInput naming the key at fault in `details`; Conflict with the current values when a field is not what was seen.
     """
     authorize(actor, "document.update", document)
     with transaction.atomic():
         document = _locked(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
+        if theirs := {name: before[name] for name, value in (seen or {}).items() if before[name] != value}:
+            raise Conflict(
+                _("Someone changed this in the meantime. Compare theirs with yours and save again."), code="revision_conflict", **theirs
+            )
         if title.strip():
             document.title = clean_title(title)
         if description is not None:
@@ -71,6 +82,8 @@ def document_update(
         if changed:
             document.index_rev += 1
             document.save(update_fields=[*changed, "summary_status", "index_rev", "updated_at"])
+            if "custom_metadata" in changed and description is None:
+                summary_refresh(document)
             changes = {name: {"before": before[name], "after": getattr(document, name)} for name in changed}
             audit(
                 actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=changed, changes=changes
@@ -80,26 +93,28 @@ def document_update(
 
 
 def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[Document]) -> Deleted:
-    """Make documents of one base tombstones: invisible in the same transaction; rows, index and files follow in the background.
+    """Make documents of one base tombstones: invisible in the same transaction, and gone from the index.
+
+    For as many days as the trash keeps them they can be brought back; without a trash, rows and files follow in the background.
 
     Raises: Conflict while one of them is being moved. A second call changes nothing.
     """
     authorize(actor, "document.delete", base)
     now = timezone.now()
+    purge_at = purge_time(now)
     ids = [document.pk for document in documents]
     with transaction.atomic():
         check_not_moving(base, ids)
         live = list(Document.objects.filter(kb=base, pk__in=ids, deleted_at__isnull=True).order_by("pk").values_list("pk", flat=True))
         for start in range(0, len(live), SLICE):
             part = live[start : start + SLICE]
-            Document.objects.filter(pk__in=part, deleted_at__isnull=True).update(
-                deleted_at=now, parse_status=ParseStatus.DELETING, enabled=False, index_rev=F("index_rev") + 1, updated_at=now
-            )
+            if purge_at is not None:
+                _keep_tags(part)
+            Document.objects.filter(pk__in=part, deleted_at__isnull=True).update(**tombstone(now, purge_at))
             DocumentTag.objects.filter(document_id__in=part).delete()
         if not live:
             latest = CleanupRun.objects.filter(space_id=base.space_id).order_by("-pk").values_list("pk", flat=True).first()
             return Deleted(f"cleanup-{latest or 0}", 0)
-        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
         gone = [document for document in documents if document.pk in set(live)]
         titles = [document.title for document in gone]
         uids = [str(document.uid) for document in gone]
@@ -110,8 +125,21 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
                 actor, "knowledge.batch_deleted", base, target_type="knowledge_base", titles=titles[:50], count=len(live), document_ids=uids
             )
         publish(DocumentsDeleted(space_id=base.space_id, kb_id=base.pk, document_ids=tuple(live)))
+        if purge_at is not None:
+            return Deleted(f"trash-{int(now.timestamp() * 1000)}", len(live))
+        run = CleanupRun.objects.create(space_id=base.space_id, kind=CLEANUP, document_refs=live, progress_total=len(live))
         enqueue(run)
     return Deleted(f"cleanup-{run.pk}", len(live))
+
+
+def _keep_tags(pks: Sequence[int]) -> None:
+    """Remember the tags of documents that go into the trash: there they count for nothing."""
+    tags: dict[int, list[int]] = {}
+    for document, tag in DocumentTag.objects.filter(document_id__in=pks).order_by("pk").values_list("document_id", "tag_id"):
+        tags.setdefault(document, []).append(tag)
+    rows = [Document(pk=pk, trashed_tags=found) for pk, found in tags.items()]
+    if rows:
+        Document.objects.bulk_update(rows, ["trashed_tags"], batch_size=SLICE)
 
 
 def documents_reparse(
@@ -124,12 +152,40 @@ def documents_reparse(
     """
     authorize(actor, "document.reparse", base)
     overrides = clean_process_config(process_config) if process_config is not None else None
-    done = []
     with transaction.atomic():
-        check_not_moving(base, [document.pk for document in documents])
-        for document in documents:
-            done.append(_reparse(actor, _locked(document), overrides))
-    return done
+        ids = [document.pk for document in documents]
+        check_not_moving(base, ids)
+        rows = Document.objects.select_related("kb").select_for_update(of=("self",)).filter(kb=base, pk__in=ids, deleted_at__isnull=True)
+        found = list(rows.order_by("pk"))
+        again = [document for document in found if _to_reparse(document, overrides)]
+        for document in again:
+            _back_to_pending(document, overrides)
+        _save_pending(again)
+        if again:
+            _say_reparsed(actor, base, again)
+    order = {pk: at for at, pk in enumerate(ids)}
+    return sorted(found, key=lambda document: order[document.pk])
+
+
+def _say_reparsed(actor: Actor, base: KnowledgeBase, documents: Sequence[Document]) -> None:
+    titles = [document.title for document in documents]
+    if len(documents) == 1:
+        one = documents[0]
+        audit(actor, "knowledge.reparse_started", one, outcome="accepted", target_type="knowledge", title=one.title, type=one.type)
+    else:
+        audit(
+            actor,
+            "knowledge.reparse_started",
+            base,
+            outcome="accepted",
+            target_type="knowledge_base",
+            titles=titles[:50],
+            count=len(titles),
+        )
+    ids = tuple(document.pk for document in documents)
+    options = {document.pk: (document.metadata or {}).get("process_overrides") or {} for document in documents}
+    publish(DocumentsRefiled(space_id=base.space_id, document_ids=ids))
+    publish(DocumentsReparsed(space_id=base.space_id, document_ids=ids, options=options))
 
 
 NOTHING_TO_PARSE = _("There is nothing to parse: the document has no file, address or text. Upload it again.")
@@ -160,37 +216,10 @@ def document_reparse(*, actor: Actor, document: Document, process_config: dict[s
 
 
 def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None, password: str = "") -> Document:
-    if not has_source(document):
-        raise InvalidInput(NOTHING_TO_PARSE, code="nothing_to_parse", api_code=1000, knowledge_id=str(document.uid))
-    if document.parse_status == ParseStatus.PENDING and overrides is None and not password:
-        return document  # a double click: it is waiting already
-    if not password and opened_with_password(document):
-        raise InvalidInput(
-            _("“%(title)s” was opened with a password, which was not kept. Enter it to parse the document again.")
-            % {"title": document.title},
-            code="password_needed",
-            field="password",
-            knowledge_id=str(document.uid),
-        )
-    document.metadata = with_overrides(document.metadata, overrides)
-    document.parse_status = ParseStatus.PENDING
-    document.enabled = False
-    document.description = ""
-    document.summary_status = "none"
-    document.processed_at = None
-    document.pending_subtasks_count = 0
-    document.reason = document.error_message = ""
-    document.index_rev += 1
-    fields = "metadata parse_status enabled description summary_status processed_at pending_subtasks_count reason error_message index_rev"
-    try:
-        with transaction.atomic():
-            document.save(update_fields=[*fields.split(), "updated_at"])
-    except IntegrityError:
-        raise Conflict(
-            _("The same content was added again in the meantime. Delete one of the two documents."),
-            code="duplicate_file",
-            knowledge_id=str(document.uid),
-        ) from None
+    if not _to_reparse(document, overrides, password):
+        return document
+    _back_to_pending(document, overrides)
+    _save_pending([document])
     audit(
         actor, "knowledge.reparse_started", document, outcome="accepted", target_type="knowledge", title=document.title, type=document.type
     )
@@ -205,6 +234,52 @@ def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None,
         )
     )
     return document
+
+
+def _to_reparse(document: Document, overrides: dict[str, Any] | None, password: str = "") -> bool:
+    """Whether there is anything to do. Raises: InvalidInput when it cannot be done."""
+    if not has_source(document):
+        raise InvalidInput(NOTHING_TO_PARSE, code="nothing_to_parse", api_code=1000, knowledge_id=str(document.uid))
+    if document.parse_status == ParseStatus.PENDING and overrides is None and not password:
+        return False  # a double click: it is waiting already
+    if not password and opened_with_password(document):
+        raise InvalidInput(
+            _("“%(title)s” was opened with a password, which was not kept. Enter it to parse the document again.")
+            % {"title": document.title},
+            code="password_needed",
+            field="password",
+            knowledge_id=str(document.uid),
+        )
+    return True
+
+
+def _back_to_pending(document: Document, overrides: dict[str, Any] | None) -> None:
+    document.metadata = with_overrides(document.metadata, overrides)
+    document.parse_status = ParseStatus.PENDING
+    document.enabled = False
+    document.description = ""
+    document.summary_status = "none"
+    document.processed_at = None
+    document.pending_subtasks_count = 0
+    document.reason = document.error_message = ""
+    document.index_rev += 1
+    document.updated_at = timezone.now()
+
+
+_PENDING_FIELDS = (
+    "metadata parse_status enabled description summary_status processed_at pending_subtasks_count reason error_message index_rev updated_at"
+).split()
+
+
+def _save_pending(documents: Sequence[Document]) -> None:
+    try:
+        with transaction.atomic():
+            Document.objects.bulk_update(documents, _PENDING_FIELDS)
+    except IntegrityError:
+        ids = {"knowledge_id": str(documents[0].uid)} if len(documents) == 1 else {}
+        raise Conflict(
+            _("The same content was added again in the meantime. Delete one of the two documents."), code="duplicate_file", **ids
+        ) from None
 
 
 CANCELLED = _("Stopped by a user. Parse it again to go on.")
@@ -286,6 +361,30 @@ def folder_rename(*, actor: Actor, base: KnowledgeBase, source: str, target: str
     return Refiled(moved, new)
 
 
+def folder_drop(*, actor: Actor, base: KnowledgeBase, path: str) -> str:
+    """The folder's path, when nothing lies in it or below: then there is nothing left to remove, for folders are where documents lie.
+
+    Raises: InvalidInput(folder_in_use) with the `count` of documents when some do; nothing changes.
+    """
+    authorize(actor, "folder.update", base)
+    folder = clean_folder(path, field="folder")
+    if not folder:
+        raise InvalidInput(_("Name the folder."), field="folder")
+    if count := folder_count(actor=actor, base=base, path=folder):
+        raise InvalidInput(
+            ngettext_lazy(
+                "%(count)d document lies in this folder. Move or delete it first.",
+                "%(count)d documents lie in this folder. Move or delete them first.",
+                count,
+            )
+            % {"count": count},
+            code="folder_in_use",
+            field="folder",
+            count=count,
+        )
+    return folder
+
+
 def _refile(actor: Actor, rows: Any, path: Any) -> int:
     ids = list(rows.order_by("pk").values_list("pk", flat=True))
     now = timezone.now()
@@ -310,13 +409,8 @@ def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Seq
         documents = list(rows.order_by("pk").select_for_update(of=("self",)))
         if len(documents) != len(by_uid):
             raise Forbidden(_("Some of these documents are not in this knowledge base."), code="other_base")
-        wanted = {uid: tags_of(base, names) for uid, names in by_uid.items()}
-        for document in documents:
-            DocumentTag.objects.filter(document=document).exclude(tag__in=wanted[document.uid]).delete()
-            DocumentTag.objects.bulk_create(
-                [DocumentTag(space_id=document.space_id, document=document, tag=tag) for tag in wanted[document.uid]], ignore_conflicts=True
-            )
         ids = [document.pk for document in documents]
+        _put_tags(base, documents, by_uid)
         Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
         audit(
             actor,
@@ -328,6 +422,24 @@ def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Seq
             changed_fields=["tags"],
         )
         publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids)))
+
+
+def _put_tags(base: KnowledgeBase, documents: Sequence[Document], by_uid: Mapping[Any, Sequence[Any]]) -> None:
+    """The same number of queries however many documents there are."""
+    known = {tag.uid: tag.pk for tag in tags_of(base, list({str(name) for names in by_uid.values() for name in names}))}
+    wanted = {document.pk: {known[uid] for name in by_uid[document.uid] if (uid := as_uuid(str(name).strip()))} for document in documents}
+    links = DocumentTag.objects.filter(document_id__in=list(wanted))
+    there = {(document_id, tag_id): pk for pk, document_id, tag_id in links.values_list("pk", "document_id", "tag_id")}
+    DocumentTag.objects.filter(pk__in=[pk for (document_id, tag_id), pk in there.items() if tag_id not in wanted[document_id]]).delete()
+    DocumentTag.objects.bulk_create(
+        [
+            DocumentTag(space_id=base.space_id, document_id=document_id, tag_id=tag_id)
+            for document_id, tags in wanted.items()
+            for tag_id in tags
+            if (document_id, tag_id) not in there
+        ],
+        ignore_conflicts=True,
+    )
 
 
 def _locked(document: Document) -> Document:

@@ -27,7 +27,8 @@ from apps.knowledge import files, intake
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, tags_of
-from apps.knowledge.rules.texts import clean_markdown, clean_process_config, clean_title, with_overrides
+from apps.knowledge.rules.texts import clean_markdown, clean_title, with_overrides
+from apps.knowledge.rules.wishes import check_picture, clean_process_config
 
 MAX_MANUAL = 200_000
 MAX_CHANNEL = 32
@@ -79,10 +80,11 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
     name = display_name(file_name)
     tags = tags_of(base, arrival.tag_ids)
     overrides = arrival.overrides()
-    with _on_disk(upload) as path:
+    with on_disk(upload) as path:
         digest = files.digest(path)
         found = intake.inspect(path, name, blank=digest.blank)
-        existing = _same_bytes(base, digest.md5, found.extension)
+        check_picture(overrides, found.media_type)
+        existing = same_bytes(base, digest.md5, found.extension)
         if existing is not None:
             return replace(_again(existing), mismatch=found.mismatch)
         document = Document(
@@ -102,7 +104,7 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
             creator_id=actor.user_id,
         )
         document.storage_path = files.store_original(upload, space_id=base.space_id, kb_uid=base.uid, document_uid=document.uid)
-    return _insert(actor, base, document, tags, lambda: _same_bytes(base, digest.md5, found.extension))
+    return _insert(actor, base, document, tags, lambda: same_bytes(base, digest.md5, found.extension))
 
 
 def document_import_url(
@@ -277,7 +279,8 @@ def _with_original_name(metadata: dict[str, str] | None, raw: str, shown: str) -
     return kept or None
 
 
-def _same_bytes(base: KnowledgeBase, md5: str, extension: str) -> Document | None:
+def same_bytes(base: KnowledgeBase, md5: str, extension: str) -> Document | None:
+    """The live document of a base that has these bytes, if any."""
     rows = Document.objects.filter(kb=base, type=Document.Type.FILE, file_hash=md5, file_type=extension, deleted_at__isnull=True)
     return _first_alive(rows)
 
@@ -338,7 +341,7 @@ def _announce(actor: Actor, document: Document) -> None:
         publish(DocumentStored(space_id=document.space_id, document_id=document.pk, trigger="user", options=options))
 
 
-class _on_disk:
+class on_disk:
     """The path of an upload: Django's own temporary file, or one made for the block."""
 
     def __init__(self, upload: File[Any]) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, IntegrityError, transaction
 from django.db.models import F
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
-from apps.common.errors import Conflict, InvalidInput
+from apps.common.errors import Conflict, DomainError, InvalidInput
 from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.knowledge.events import DocumentsRefiled
@@ -83,6 +85,68 @@ def tag_delete(*, actor: Actor, tag: Tag, force: bool = False, content_only: boo
         DocumentTag.objects.filter(tag=tag).delete()  # links of tombstones
         audit(actor, "tag.deleted", tag, title=tag.name, force=force or None, content_cleared=bool(documents) or None)
         tag.delete()
+
+
+BATCH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Detached:
+    """What a detach-then-delete came to. `count`: documents whose tag is confirmed to be off; `failed_at`: `detach`, `delete`, or ""
+    when the tag is gone; `why`: what stopped it."""
+
+    count: int
+    failed_at: str = ""
+    why: str = ""
+
+
+def tag_detach_delete(*, actor: Actor, tag: Tag) -> Detached:
+    """Take a tag off every document, 200 at a time, then delete it; the documents stay.
+
+    Each batch stands by itself: what a failure stops is said in the answer, and calling again goes on from there.
+    """
+    authorize(actor, "tag.write", tag)
+    authorize(actor, "document.update", tag)
+    count = 0
+    try:
+        while taken := _detach_batch(actor, tag):
+            count += taken
+    except (DomainError, DatabaseError) as error:
+        return Detached(count, "detach", _why(error))
+    try:
+        tag_delete(actor=actor, tag=tag)
+    except (DomainError, DatabaseError) as error:
+        return Detached(count, "delete", _why(error))
+    return Detached(count)
+
+
+def _detach_batch(actor: Actor, tag: Tag) -> int:
+    with transaction.atomic():
+        carriers = Document.objects.visible_to(actor).filter(kb_id=tag.kb_id, tag_links__tag=tag).order_by("pk")
+        documents = list(carriers.select_for_update(of=("self",)).only("pk", "title", "space_id")[:BATCH])
+        ids = tuple(document.pk for document in documents)
+        if not ids:
+            return 0
+        DocumentTag.objects.filter(tag=tag, document_id__in=ids).delete()
+        Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
+        publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
+        titles = [document.title for document in documents][:50]
+        changes = {"tags": {"before": [tag.name], "after": []}}
+        audit(
+            actor,
+            "knowledge.updated",
+            tag.kb,
+            target_type="knowledge_base",
+            titles=titles,
+            count=len(ids),
+            changed_fields=["tags"],
+            changes=changes,
+        )
+    return len(ids)
+
+
+def _why(error: Exception) -> str:
+    return str(error) if isinstance(error, DomainError) else str(_("The database did not answer."))
 
 
 def _clean_name(name: str) -> str:

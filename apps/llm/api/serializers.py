@@ -52,7 +52,7 @@ class ParametersIn(serializers.Serializer[Any]):
 class ModelIn(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="As the server spells it.")
     display_name = serializers.CharField(required=False, allow_blank=True)
-    type = serializers.CharField(help_text="Embedding. Other types are refused until something uses them.")
+    type = serializers.CharField(help_text="KnowledgeQA (chat), Embedding, Rerank or VLLM (vision).")
     source = serializers.CharField(required=False, allow_blank=True, help_text="remote.")  # type: ignore[assignment]  # a word of the contract
     description = serializers.CharField(required=False, allow_blank=True)
     parameters = ParametersIn(required=False)
@@ -104,7 +104,7 @@ class ModelOut(serializers.Serializer[Entry]):
         return entry.row.space_id if entry.row is not None else 0
 
     def get_type(self, entry: Entry) -> str:
-        return entry.row.type if entry.row is not None else Model.Type.EMBEDDING.value
+        return entry.type
 
     def get_source(self, entry: Entry) -> str:
         return "local" if entry.is_local else "remote"
@@ -133,7 +133,7 @@ class ModelOut(serializers.Serializer[Entry]):
             },
             "parameter_size": "",
             "provider": row.provider if row is not None else "",
-            "supports_vision": False,
+            "supports_vision": entry.type == Model.Type.VISION,
         }
         if row is not None:
             names = ("batch_size", "query_prefix", "passage_prefix", "connect_timeout_s", "read_timeout_s")
@@ -164,7 +164,7 @@ class DebugIn(serializers.Serializer[Any]):
     documents = serializers.JSONField(required=False, help_text="JSON array of at most 100 more texts, embedded in the same call.")
 
 
-class EmbeddingTestIn(serializers.Serializer[Any]):
+class ModelCheckIn(serializers.Serializer[Any]):
     """Values of a form that may not be saved yet; `modelId` lends what is left out, its key above all."""
 
     source = serializers.CharField()  # type: ignore[assignment]  # a word of the contract
@@ -172,7 +172,10 @@ class EmbeddingTestIn(serializers.Serializer[Any]):
     baseUrl = serializers.CharField(required=False, allow_blank=True)
     apiKey = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     provider = serializers.CharField(required=False, allow_blank=True)
-    dimension = serializers.IntegerField(required=False, allow_null=True)
-    supportsDimensionOverride = serializers.BooleanField(required=False)
     modelId = serializers.CharField(required=False, allow_blank=True)
     extraConfig = ObjectField(required=False, allow_null=True)
+
+
+class EmbeddingTestIn(ModelCheckIn):
+    dimension = serializers.IntegerField(required=False, allow_null=True)
+    supportsDimensionOverride = serializers.BooleanField(required=False)

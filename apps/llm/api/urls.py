@@ -14,6 +14,8 @@ upstream: list[URLPattern] = [
     path("models/<str:model_id>/credentials/<str:field>", views.CredentialView.as_view(), name="model-credential"),
     path("models/<str:model_id>/debug", views.DebugView.as_view(), name="model-debug"),
     path("initialization/embedding/test", views.EmbeddingTestView.as_view(), name="embedding-test"),
+    path("initialization/remote/check", views.ChatCheckView.as_view(), name="chat-check"),
+    path("initialization/rerank/check", views.RerankCheckView.as_view(), name="rerank-check"),
 ]
 
 #: The contract's catalogue by role (content 12); managing models has the upstream routes.

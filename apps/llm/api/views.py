@@ -8,12 +8,14 @@ from typing import Any
 from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
+from apps.common.actor import Actor
 from apps.common.api.views import ApiView, Op
 from apps.common.errors import Forbidden, InvalidInput
 from apps.llm.api.serializers import (
     CredentialsIn,
     DebugIn,
     EmbeddingTestIn,
+    ModelCheckIn,
     ModelIn,
     ModelOut,
     ModelUpdateIn,
@@ -53,7 +55,7 @@ class ModelListView(ApiView):
             status=201,
             invalid_code=1000,
             examples={"embedding": EXAMPLE},
-            description="Embedding endpoints only: a model of another type would have no effect here yet and is refused.",
+            description="An OpenAI-compatible endpoint: `KnowledgeQA` (chat), `Embedding`, `Rerank` or `VLLM` (vision).",
             tags=TAGS,
         ),
     }
@@ -70,14 +72,19 @@ class ProviderListView(ApiView):
     operations = {"GET": Op("model.list", "List well-known providers of models", query=ProviderQuery, tags=TAGS)}
 
     def get(self, request: Any) -> Response:
-        wanted = self.asked().get("model_type") or "embedding"
-        found = PROVIDERS if wanted == "embedding" else []
-        return self.render([_provider(each) for each in found])
+        wanted = self.asked().get("model_type") or ""
+        return self.render([_provider(each) for each in PROVIDERS if not wanted or wanted in each["types"]])
 
 
 def _provider(each: dict[str, Any]) -> dict[str, Any]:
-    urls = {"embedding": each["url"]} if each["url"] else {}
-    return {"value": each["value"], "label": each["label"], "description": each["about"], "defaultUrls": urls, "modelTypes": ["embedding"]}
+    urls = dict.fromkeys(each["types"], each["url"]) if each["url"] else {}
+    return {
+        "value": each["value"],
+        "label": each["label"],
+        "description": each["about"],
+        "defaultUrls": urls,
+        "modelTypes": list(each["types"]),
+    }
 
 
 class ModelView(ApiView):
@@ -179,6 +186,38 @@ class EmbeddingTestView(ApiView):
         return self.render({"available": done.ok, "message": message, "dimension": done.dimension})
 
 
+class ChatCheckView(ApiView):
+    operations = {
+        "POST": Op(
+            "model.write",
+            "Test a chat endpoint before it is saved",
+            body=ModelCheckIn,
+            description="Always 200; `available` says whether it answered, `message` what it said or what is wrong.",
+            examples={"endpoint": {"source": "remote", "modelName": "deepseek-chat", "baseUrl": "https://api.deepseek.com/v1"}},
+            tags=TAGS,
+        )
+    }
+
+    def post(self, request: Any) -> Response:
+        return self.render(_checked(self.actor, self.read(), Model.Type.CHAT))
+
+
+class RerankCheckView(ApiView):
+    operations = {
+        "POST": Op(
+            "model.write",
+            "Test a rerank endpoint before it is saved",
+            body=ModelCheckIn,
+            description="Always 200; `available` says whether it answered, `message` what it said or what is wrong.",
+            examples={"endpoint": {"source": "remote", "modelName": "BAAI/bge-reranker-v2-m3", "baseUrl": "https://api.siliconflow.cn/v1"}},
+            tags=TAGS,
+        )
+    }
+
+    def post(self, request: Any) -> Response:
+        return self.render(_checked(self.actor, self.read(), Model.Type.RERANK))
+
+
 class CatalogueView(ApiView):
     operations = {
         "GET": Op(
@@ -190,8 +229,21 @@ class CatalogueView(ApiView):
     }
 
     def get(self, request: Any) -> Response:
-        found = [{"id": entry.id, "name": entry.name, "displayName": entry.title} for entry in model_list(actor=self.actor)]
-        return self.render({"conversation": [], "summary": [], "vision": [], "wiki": [], "embedding": found})
+        found: dict[str, list[dict[str, str]]] = {}
+        for entry in model_list(actor=self.actor):
+            found.setdefault(entry.type, []).append({"id": entry.id, "name": entry.name, "displayName": entry.title})
+        chat = found.get(Model.Type.CHAT, [])
+        shown = {"conversation": chat, "summary": chat, "wiki": chat, "vision": found.get(Model.Type.VISION, [])}
+        return self.render({**shown, "embedding": found.get(Model.Type.EMBEDDING, [])})
+
+
+def _checked(actor: Actor, body: dict[str, Any], kind: str) -> dict[str, Any]:
+    row = _own(model_get(actor=actor, model_id=body["modelId"])) if body.get("modelId") else None
+    names = {"modelName": "name", "baseUrl": "base_url", "apiKey": "api_key", "provider": "provider", "source": "source"}
+    values = {ours: body[name] for name, ours in names.items() if body.get(name)}
+    done = model_probe(actor=actor, values={**values, "type": kind}, model=row)
+    words = failure_of(done.code)
+    return {"available": done.ok, "message": done.said if done.ok else f"{words.why}{_(': ')}{words.next}"}
 
 
 def _own(entry: Entry) -> Model:
@@ -216,12 +268,18 @@ def _texts(body: dict[str, Any]) -> tuple[str, ...]:
     return tuple(filter(None, (body.get("input", ""), *documents)))
 
 
+PATHS = {Model.Type.EMBEDDING: "embeddings", Model.Type.RERANK: "rerank"}
+
+
 def _debugged(row: Model, texts: tuple[str, ...], done: Tested) -> dict[str, Any]:
+    makes_vectors = row.type == Model.Type.EMBEDDING
+    raw = {"dimension": done.dimension, "first_values": list(done.sample)} if makes_vectors else {"answer": done.said}
+    asked = {"texts": 1 + len(texts)} if makes_vectors else {}
     shown: dict[str, Any] = {
         "ok": done.ok,
         "elapsed_ms": round(done.took_ms, 1),
-        "request": {"url": f"{row.base_url}/embeddings", "model": row.name, "texts": 1 + len(texts)},
-        "raw_response": {"dimension": done.dimension, "first_values": list(done.sample)} if done.ok else {},
+        "request": {"url": f"{row.base_url}/{PATHS.get(Model.Type(row.type), 'chat/completions')}", "model": row.name, **asked},
+        "raw_response": raw if done.ok else {},
         "observations": [_("It gives other vectors than before: re-index the knowledge bases that use it.")] if done.changed else [],
     }
     if not done.ok:

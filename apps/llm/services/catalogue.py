@@ -23,6 +23,7 @@ from apps.llm.events import ModelUseAsked
 from apps.llm.models import Model
 from apps.llm.plugins.guard import REFUSED
 from apps.llm.services.embedders import asked
+from apps.llm.services.probes import answered, ask
 
 MAX_MODELS = 100
 MAX_KEY = 4096
@@ -42,7 +43,10 @@ MAY_MAKE_OTHERS = ("base_url", "api_key")
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """What a test call found. `changed`: the endpoint gives other vectors than it did before. Units: milliseconds."""
+    """What a test call found. `changed`: the endpoint gives other vectors than it did before; `said`: the words or scores of the others.
+
+    Units: milliseconds.
+    """
 
     ok: bool
     took_ms: float
@@ -51,6 +55,7 @@ class Tested:
     code: str = ""
     error: str = ""
     sample: tuple[float, ...] = ()
+    said: str = ""
 
 
 def model_create(*, actor: Actor, values: dict[str, Any]) -> Model:
@@ -60,7 +65,7 @@ def model_create(*, actor: Actor, values: dict[str, Any]) -> Model:
     """
     authorize(actor, "model.write")
     row = Model(space_id=actor.space)
-    _check_kind(values)
+    row.type = _kind(values)
     _fill(row, values)
     row.dimension = row.dimension if row.send_dimension else 0  # found by asking
     with transaction.atomic():
@@ -77,7 +82,8 @@ def model_update(*, actor: Actor, model: Model, values: dict[str, Any]) -> Model
     Raises: InvalidInput at the field at fault.
     """
     authorize(actor, "model.write", model)
-    _check_kind({"type": model.type, "source": model.source, **values})
+    if _kind({"source": model.source, **values, "type": values.get("type") or model.type}) != model.type:
+        raise InvalidInput(_("A model keeps its type. Add another one instead."), code="type_fixed", field="type")
     with transaction.atomic():
         row = Model.objects.visible_to(actor).select_for_update(of=("self",)).get(pk=model.pk)
         before = {name: getattr(row, name) for name in _FIELDS}
@@ -114,7 +120,8 @@ def model_delete(*, actor: Actor, model: Model) -> None:
         Model.objects.visible_to(actor).select_for_update(of=("self",)).filter(pk=model.pk).first()
         if used := model_users(actor=actor, model_id=str(model.uid)):
             raise InvalidInput(
-                _("These knowledge bases use the model: %(names)s. Change their embedding model first.") % {"names": ", ".join(used[:5])},
+                _("These knowledge bases use the model: %(names)s. Choose another one in their settings first.")
+                % {"names": ", ".join(used[:5])},
                 code="model_in_use",
                 bases=used,
             )
@@ -135,6 +142,9 @@ def model_test(*, actor: Actor, model: Model, texts: Sequence[str] = ()) -> Test
     authorize(actor, "model.write", model)
     revision, started = model.revision, time.perf_counter()
     try:
+        if model.type != Model.Type.EMBEDDING:
+            replied = answered(model, texts[0] if texts else "")
+            return Tested(ok=True, took_ms=replied.took_ms, said=replied.said)
         found = asked(model, tuple(texts))
     except (TransientError, DomainError) as error:
         return Tested(ok=False, took_ms=(time.perf_counter() - started) * 1000, code=error.code, error=str(error))
@@ -151,13 +161,15 @@ def model_probe(*, actor: Actor, values: dict[str, Any], model: Model | None = N
     from apps.llm.services.embedders import row_options
 
     authorize(actor, "model.write")
-    _check_kind(values)
-    row = Model(space_id=actor.space)
+    row = Model(space_id=actor.space, type=_kind(values))
     if model is not None and str(values.get("base_url") or model.base_url).rstrip("/") == model.base_url:
         row.api_key = model.api_key  # SECURITY: a stored key never travels to another address than its own
     _fill(row, {"base_url": model.base_url if model else "", **values})
     started = time.perf_counter()
     try:
+        if row.type != Model.Type.EMBEDDING:
+            replied = ask(row)
+            return Tested(ok=True, took_ms=replied.took_ms, said=replied.said)
         found = measure({**row_options(row), "read_timeout_s": "15"})
     except (TransientError, DomainError) as error:
         return Tested(ok=False, took_ms=(time.perf_counter() - started) * 1000, code=error.code, error=str(error))
@@ -167,15 +179,24 @@ def model_probe(*, actor: Actor, values: dict[str, Any], model: Model | None = N
 _FIELDS = (*TEXTS, *NUMBERS, "base_url", "api_key", "send_dimension")
 
 
-def _check_kind(values: dict[str, Any]) -> None:
-    """Raises: InvalidInput for kinds nothing here uses, and for models this portal would have to download."""
-    kind = values.get("type") or Model.Type.EMBEDDING
-    if str(kind).lower() != "embedding":
+KINDS = {
+    "embedding": Model.Type.EMBEDDING,
+    "knowledgeqa": Model.Type.CHAT,
+    "chat": Model.Type.CHAT,
+    "rerank": Model.Type.RERANK,
+    "vllm": Model.Type.VISION,
+}
+
+
+def _kind(values: dict[str, Any]) -> str:
+    """The type of a model. Raises: InvalidInput for kinds nothing here uses, and for models this portal would have to download."""
+    kind = str(values.get("type") or Model.Type.EMBEDDING)
+    if kind.lower() not in KINDS:
         raise InvalidInput(
-            _("Only embedding models can be added: nothing here uses a model of type %(type)s yet.") % {"type": str(kind)[:40]},
+            _("Models of type %(type)s are not used here.") % {"type": kind[:40]},
             code="unsupported_type",
             field="type",
-            known=["Embedding"],
+            known=["KnowledgeQA", "Embedding", "Rerank", "VLLM"],
         )
     if (values.get("source") or "remote") != "remote":
         raise InvalidInput(
@@ -184,6 +205,7 @@ def _check_kind(values: dict[str, Any]) -> None:
             field="source",
             known=["remote"],
         )
+    return KINDS[kind.lower()]
 
 
 def _fill(row: Model, values: dict[str, Any]) -> None:
@@ -223,7 +245,10 @@ def _clean_address(address: str) -> str:
             _("Leave user name and password out of the address; the key has a field of its own."), code="bad_url", field="base_url"
         )
     checked_places(parts.hostname, port, allow=settings.MODEL_ALLOW, refused=REFUSED, field="base_url")
-    return urlunsplit(parts).removesuffix("/embeddings")
+    address = urlunsplit(parts)
+    for ending in ("/embeddings", "/chat/completions", "/rerank"):
+        address = address.removesuffix(ending)
+    return address
 
 
 def _text(name: str, value: Any, most: int, *, strip: bool) -> str:

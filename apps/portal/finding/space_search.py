@@ -69,6 +69,7 @@ class Found:
     base: str
     base_href: str
     document: Document
+    question: str = ""
 
 
 def search_address(space_id: int | None) -> str:
@@ -233,6 +234,7 @@ def _passage(hit: Passage, q: str) -> Found:
         base=document.kb.name,
         base_href=links.base_url(document.kb),
         document=document,
+        question=hit.question,
     )
 
 

@@ -13,6 +13,16 @@ from apps.llm.models import Model
 class ModelForm(forms.Form):
     """Limits are checked by the service; the form only carries what was typed. An empty key keeps the stored one."""
 
+    type = forms.ChoiceField(
+        label=_("What it does"),
+        required=False,
+        choices=[
+            (Model.Type.EMBEDDING, _("Embedding: finds by meaning")),
+            (Model.Type.CHAT, _("Chat: writes answers and summaries")),
+            (Model.Type.RERANK, _("Rerank: puts the best passages first")),
+            (Model.Type.VISION, _("Vision: reads pictures")),
+        ],
+    )
     name = forms.CharField(label=_("Model"), required=False, help_text=_("As its server spells it, such as BAAI/bge-m3."))
     base_url = forms.CharField(label=_("Address"), required=False, help_text=_("Of the OpenAI-compatible API; it usually ends in /v1."))
     api_key = forms.CharField(label=_("API key"), required=False, widget=forms.PasswordInput)
@@ -26,6 +36,12 @@ class ModelForm(forms.Form):
     concurrency = forms.IntegerField(label=_("Calls at a time"), required=False)
     read_timeout_s = forms.FloatField(label=_("Seconds for an answer"), required=False)
     connect_timeout_s = forms.FloatField(label=_("Seconds to connect"), required=False)
+
+    def __init__(self, *args: Any, fixed: bool = False, **kwargs: Any) -> None:
+        """`fixed`: a model that exists keeps its type."""
+        super().__init__(*args, **kwargs)
+        if fixed:
+            del self.fields["type"]
 
     def values(self) -> dict[str, Any]:
         """What the services take."""

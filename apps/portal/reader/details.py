@@ -19,7 +19,13 @@ HIDDEN_METADATA = frozenset({"content", "process_overrides", "original_name", "v
 
 def details_context(actor: Actor, document: Document) -> dict[str, Any]:
     """Context of `portal/reader_details.html`: facts in groups, as components/key_value.html takes them."""
-    return {"about": _about(document), "file": _file(document), "processing": _processing(document), "metadata": _metadata(document)}
+    return {
+        "about": _about(document),
+        "file": _file(document),
+        "processing": _processing(document),
+        "metadata": _metadata(document),
+        "custom_metadata": _items(document.custom_metadata or {}),
+    }
 
 
 def _when(moment: Any) -> str | None:
@@ -71,5 +77,12 @@ def _processing(document: Document) -> list[dict[str, Any]]:
 
 
 def _metadata(document: Document) -> list[dict[str, Any]]:
-    own = {**{k: v for k, v in (document.metadata or {}).items() if k not in HIDDEN_METADATA}, **(document.custom_metadata or {})}
-    return [{"label": str(name), "value": value if isinstance(value, str) else str(value)} for name, value in own.items()]
+    return _items({name: value for name, value in (document.metadata or {}).items() if name not in HIDDEN_METADATA})
+
+
+def _items(values: dict[str, Any]) -> list[dict[str, Any]]:
+    words = {True: _("yes"), False: _("no"), None: "—"}
+    return [
+        {"label": str(name), "value": words[value] if value is None or isinstance(value, bool) else str(value)}
+        for name, value in values.items()
+    ]

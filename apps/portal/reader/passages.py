@@ -15,12 +15,13 @@ from django.utils.translation import gettext as _
 from apps.common.actor import Actor
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors.passages import State, passage_counts, passage_list, passage_rank
+from apps.knowledge.services import questions_of
 from apps.portal.reader.places import place_text
 from apps.portal.reader.source import Source
 from apps.retrieval.selectors import highlights
 
 PER_PAGE = 50
-STATES: tuple[State, ...] = ("", "on", "off", "edited")
+STATES: tuple[State, ...] = ("", "on", "off", "edited", "unindexed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,14 @@ class PassageRow:
     @property
     def is_edited(self) -> bool:
         return self.chunk.content_revision > 0
+
+    @property
+    def version(self) -> int:
+        return self.chunk.content_revision + 1
+
+    @property
+    def questions(self) -> int:
+        return len(questions_of(self.chunk))
 
     @property
     def kind_word(self) -> str:
@@ -174,6 +183,7 @@ def passages_context(actor: Actor, document: Document, source: Source | None, as
         "passages_next": f"{address}?{asked.query(page=page + 1)}" if page < pages else "",
         "passages_states": [
             {"label": label, "href": f"{address}?{asked.query(state=state, page=0)}", "current": asked.state == state}
-            for state, label in (("", _("All")), ("off", _("Off")), ("edited", _("Edited")))
+            for state, label in (("", _("All")), ("off", _("Off")), ("edited", _("Edited")), ("unindexed", _("Not indexed")))
+            if state != "unindexed" or counts["unindexed"] or asked.state == state
         ],
     }

@@ -19,7 +19,9 @@ from apps.common.policy import allowed
 from apps.ingestion.selectors import CHUNKING_DEFAULTS, chunk_preview
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get
-from apps.knowledge.services import base_update
+from apps.knowledge.services import base_settings_update, base_update
+from apps.llm.models import Model
+from apps.llm.selectors import model_list
 from apps.portal import samples
 from apps.portal.base_frame import base_frame
 from apps.portal.vectors import vectors_context
@@ -40,6 +42,8 @@ NAMES = {
     "chunking_config.child_chunk_size": "child_chunk_size",
     "chunking_config.strategy": "strategy",
     "indexing_strategy": "words",
+    "llmModelId": "summary_model",
+    "question_generation_config.custom_instructions": "question_instructions",
     "text": "sample",
 }
 
@@ -92,6 +96,41 @@ class SettingsForm(ChunkingForm):
     description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
     words = forms.BooleanField(label=gettext_lazy("Words"), required=False)
     vectors = forms.BooleanField(label=gettext_lazy("Meaning (vectors)"), required=False)
+    summary_model = forms.ChoiceField(label=gettext_lazy("Language model"), required=False)
+    questions = forms.BooleanField(label=gettext_lazy("Write questions that each passage answers"), required=False)
+    question_count = forms.IntegerField(
+        label=gettext_lazy("Questions a passage"), min_value=1, max_value=10, required=False, help_text=gettext_lazy("1 to 10.")
+    )
+    question_instructions = forms.CharField(
+        label=gettext_lazy("What to mind when writing them"), widget=forms.Textarea, required=False, strip=False
+    )
+
+    def __init__(self, *args: Any, models: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["summary_model"].choices = models  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        values: dict[str, Any] = super().clean() or self.cleaned_data
+        if values.get("questions") and not values.get("summary_model") and "summary_model" not in self.errors:
+            self.add_error("summary_model", _("Questions need a language model. Choose one, or switch the questions off."))
+        return values
+
+    def enrichment(self) -> dict[str, Any]:
+        """What `base_settings_update` takes."""
+        values = self.cleaned_data
+        questions = {
+            "enabled": values["questions"],
+            "question_count": values.get("question_count") or 3,
+            "custom_instructions": values["question_instructions"],
+        }
+        return {"llmModelId": values["summary_model"], "options": {"question_generation_config": questions}}
+
+
+def chat_choices(actor: Actor, base: KnowledgeBase) -> list[tuple[str, str]]:
+    """The chat models of the space, and the one chosen already even when the catalogue has it no more."""
+    found = [("", _("None")), *((entry.id, entry.title) for entry in model_list(actor=actor, kind=Model.Type.CHAT))]
+    kept = base.summary_model_id
+    return found if any(model_id == kept for model_id, _title in found) else [*found, (kept, _("A model that is gone"))]
 
 
 class PreviewForm(ChunkingForm):
@@ -112,7 +151,12 @@ def initial_of(base: KnowledgeBase) -> dict[str, Any]:
     sized = bool(config.get("chunk_size"))
     known = {name for name, _label in STRATEGIES}
     way = config.get("strategy") or ("recursive" if config.get("strategy") == "" else "auto")
+    questions = base.options.get("question_generation_config") or {}
     return {
+        "summary_model": base.summary_model_id,
+        "questions": bool(questions.get("enabled")),
+        "question_count": questions.get("question_count", 3),
+        "question_instructions": questions.get("custom_instructions", ""),
         "name": base.name,
         "description": base.description,
         "strategy": way if way in known else "recursive",
@@ -135,11 +179,11 @@ class BaseSettingsView(PageView):
 
     def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
-        return self._page(base, SettingsForm(initial=initial_of(base)))
+        return self._page(base, SettingsForm(initial=initial_of(base), models=chat_choices(self.actor, base)))
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
-        form = SettingsForm(request.POST)
+        form = SettingsForm(request.POST, models=chat_choices(self.actor, base))
         if not form.is_valid():
             return self._page(base, form, status=422)
         values = form.cleaned_data
@@ -150,6 +194,12 @@ class BaseSettingsView(PageView):
         except DomainError as error:
             put_error(form, error, NAMES)
             return self._page(base, form, status=422)
+        try:
+            base_settings_update(actor=self.actor, base=base, values=form.enrichment())
+        except DomainError as error:
+            put_error(form, error, NAMES)
+            form.add_error(None, _("Saved in part: name, ways of finding and splitting are saved, models and questions are not."))
+            return self._page(base_get(actor=self.actor, kb_id=kb_id), form, status=422)
         messages.success(request, _("Settings saved. Documents that are here already keep their passages until they are parsed again."))
         return redirect(reverse("base-settings", args=[space_id, base.uid]))
 

@@ -15,10 +15,11 @@ from django.utils.translation import ngettext
 from apps.common.errors import DomainError, InvalidInput
 from apps.knowledge.models import Document, KnowledgeBase
 from apps.knowledge.selectors import base_get, document_list, documents_get, folder_paths, tag_list
-from apps.knowledge.services import document_reparse, documents_delete, documents_into_folder, tags_replace
+from apps.knowledge.services import document_reparse, documents_delete, documents_into_folder, documents_reparse, tags_replace
 from apps.portal import links
 from apps.portal.document_query import ListQuery
 from apps.portal.templatetags.portal import known_hue
+from apps.portal.trash import days_text, documents_undo, kept_text
 from apps.portal.web import DialogView
 
 SLICE = 200
@@ -37,8 +38,11 @@ class BulkView(DialogView):
             if len(documents) > MOST:
                 raise InvalidInput(_("At most %(max)d documents at a time. Narrow the list first.") % {"max": MOST})
             return documents
-        ids = values.getlist("ids")
-        return documents_get(actor=self.actor, base=base, ids=ids)
+        ids = list(dict.fromkeys(values.getlist("ids")))
+        if len(ids) > MOST:
+            raise InvalidInput(_("At most %(max)d documents at a time. Narrow the list first.") % {"max": MOST})
+        parts = [ids[start : start + SLICE] for start in range(0, len(ids), SLICE)] or [[]]
+        return [document for part in parts for document in documents_get(actor=self.actor, base=base, ids=part)]
 
     def ask(self, base: KnowledgeBase, documents: Sequence[Document], title: str, status: int = 200, **more: Any) -> HttpResponse:
         values = self.request.POST if self.request.method == "POST" else self.request.GET
@@ -64,10 +68,12 @@ class BulkView(DialogView):
                 failed.append((document, str(error)))
         return failed
 
-    def report(self, base: KnowledgeBase, count: int, failed: list[tuple[Document, str]], text: str, *, clear: bool = True) -> HttpResponse:
+    def report(
+        self, base: KnowledgeBase, count: int, failed: list[tuple[Document, str]], text: str, *, clear: bool = True, **more: str
+    ) -> HttpResponse:
         """A toast when all went well; else a dialog that names every document it failed for."""
         if not failed:
-            response = self.done(text, back=links.base_url(base))
+            response = self.done(text, back=links.base_url(base), **more)
         else:
             context = {
                 "dialog_title": _("Done in part"),
@@ -95,7 +101,13 @@ class BulkDeleteView(BulkView):
         base = base_get(actor=self.actor, kb_id=kb_id)
         documents = self.chosen(request, base)
         passages = sum(document.chunk_count for document in documents)
-        return self.ask(base, documents, _("Delete %(documents)s?") % {"documents": documents_text(len(documents))}, passages=passages)
+        return self.ask(
+            base,
+            documents,
+            _("Delete %(documents)s?") % {"documents": documents_text(len(documents))},
+            passages=passages,
+            kept_days=days_text(),
+        )
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
@@ -108,7 +120,7 @@ class BulkDeleteView(BulkView):
             except DomainError:  # one of them cannot go now: find out which
                 failed += self.each(part, lambda document: self._delete_one(base, document))
         text = _("%(documents)s deleted.") % {"documents": documents_text(len(documents))}
-        return self.report(base, len(documents), failed, text)
+        return self.report(base, len(documents), failed, text, detail=kept_text(), undo=documents_undo(self.actor, base, documents))
 
     def _delete_one(self, base: KnowledgeBase, document: Document) -> None:
         documents_delete(actor=self.actor, base=base, documents=[document])
@@ -126,7 +138,13 @@ class BulkReparseView(BulkView):
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
         documents = self.chosen(request, base)
-        failed = self.each(documents, lambda document: self._reparse(document))
+        failed: list[tuple[Document, str]] = []
+        for start in range(0, len(documents), SLICE):
+            part = documents[start : start + SLICE]
+            try:
+                documents_reparse(actor=self.actor, base=base, documents=part)
+            except DomainError:  # one of them cannot be parsed now: find out which
+                failed += self.each(part, self._reparse)
         text = _("%(documents)s being parsed again.") % {"documents": documents_text(len(documents))}
         return self.report(base, len(documents), failed, text)
 
@@ -146,16 +164,19 @@ class BulkFolderView(BulkView):
         base = base_get(actor=self.actor, kb_id=kb_id)
         documents = self.chosen(request, base)
         path = request.POST.get("folder", "")
-        try:
-            for start in range(0, len(documents), SLICE):
-                moved = documents_into_folder(actor=self.actor, base=base, documents=documents[start : start + SLICE], path=path)
-        except DomainError as error:
-            return self._form(base, documents, typed=path, error=str(error), status=422)
-        values = {"documents": documents_text(len(documents)), "folder": moved.folder_path}
-        text = (
-            _("%(documents)s moved to “%(folder)s”.") % values if moved.folder_path else _("%(documents)s moved out of folders.") % values
-        )
-        return self.report(base, len(documents), [], text)
+        failed: list[tuple[Document, str]] = []
+        folder = ""
+        for start in range(0, len(documents), SLICE):
+            part = documents[start : start + SLICE]
+            try:
+                folder = documents_into_folder(actor=self.actor, base=base, documents=part, path=path).folder_path
+            except DomainError as error:
+                if start == 0:
+                    return self._form(base, documents, typed=path, error=str(error), status=422)
+                failed += [(document, str(error)) for document in part]
+        values = {"documents": documents_text(len(documents)), "folder": folder}
+        text = _("%(documents)s moved to “%(folder)s”.") % values if folder else _("%(documents)s moved out of folders.") % values
+        return self.report(base, len(documents), failed, text)
 
     def _form(self, base: KnowledgeBase, documents: list[Document], *, typed: str | None = None, error: str = "", status: int = 200) -> Any:
         here = {document.folder_path for document in documents}
@@ -181,15 +202,18 @@ class BulkTagsView(BulkView):
         known = {str(tag.uid) for tag in tag_list(actor=self.actor, base=base)}
         add = {tag for tag in request.POST.getlist("on") if tag in known}
         take = {tag for tag in request.POST.getlist("off") if tag in known} - add
-        try:
-            for start in range(0, len(documents), SLICE):
-                part = self._with_tags(base, documents[start : start + SLICE])
-                updates = {str(each.uid): sorted((have - take) | add) for each, have in part if (have - take) | add != have}
+        failed: list[tuple[Document, str]] = []
+        for start in range(0, len(documents), SLICE):
+            part = self._with_tags(base, documents[start : start + SLICE])
+            updates = {str(each.uid): sorted((have - take) | add) for each, have in part if (have - take) | add != have}
+            try:
                 if updates:
                     tags_replace(actor=self.actor, base=base, updates=updates)
-        except DomainError as error:
-            return self._form(base, documents, error=str(error), status=422)
-        return self.report(base, len(documents), [], _("Tags saved."), clear=False)
+            except DomainError as error:
+                if start == 0:
+                    return self._form(base, documents, error=str(error), status=422)
+                failed += [(each, str(error)) for each, _have in part]
+        return self.report(base, len(documents), failed, _("Tags saved."), clear=False)
 
     def _with_tags(self, base: KnowledgeBase, documents: Sequence[Document]) -> list[tuple[Document, set[str]]]:
         """Documents with the ids of the tags they carry now."""

@@ -27,7 +27,9 @@ from apps.portal.base_frame import base_frame
 from apps.portal.document_list import list_context, live_url
 from apps.portal.document_query import ListQuery
 from apps.portal.document_rows import TEXT_TYPES, rows_of, type_of
+from apps.portal.trash import days_text, documents_undo, kept_text
 from apps.portal.uploading import upload_target
+from apps.portal.views.bulk import MOST
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go
 
@@ -53,9 +55,11 @@ class DocumentsView(PageView):
             **upload_target(base),
             "view": view,
             "may_download": allowed(self.actor, "document.download", base),
-            "archive_url": links.archive_url(base),
+            "most_at_once": f"{MOST:,}",
+            "may_move": allowed(self.actor, "document.move", base),
             "space_id": space_id,
         }
+        context["total_to_take"] = context["total"] if context["total"] <= MOST else 0
         context["view_items"] = _view_items(context["here"], view)
         response = self.page("portal/base_documents.html", context)
         if "view" in request.GET:
@@ -239,7 +243,7 @@ class DocumentRenameView(DocumentPageView):
 
 
 class DocumentDeleteView(DocumentPageView):
-    """There is no undo, so it says beforehand what goes."""
+    """It says beforehand what goes, and for how long it can come back."""
 
     actions = {"GET": "document.delete", "POST": "document.delete"}
     template = "portal/_document_delete.html"
@@ -247,7 +251,7 @@ class DocumentDeleteView(DocumentPageView):
     def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
         document = self.document(document_id)
         title = _("Delete “%(title)s”?") % {"title": document.title}
-        context = {"document": document, "space_id": space_id, "in_reader": "reader" in request.GET}
+        context = {"document": document, "space_id": space_id, "in_reader": "reader" in request.GET, "kept_days": days_text()}
         return self.show(title, context, back=self.back(document))
 
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID) -> HttpResponse:
@@ -255,6 +259,7 @@ class DocumentDeleteView(DocumentPageView):
         documents_delete(actor=self.actor, base=document.kb, documents=[document])
         text = _("“%(title)s” was deleted.") % {"title": document.title}
         if "reader" in request.GET:  # its own page is gone with it
-            messages.success(request, text)
+            messages.success(request, f"{text} {kept_text()}".strip())
             return go(request, self.back(document))
-        return self.done(text, back=self.back(document))
+        undo = documents_undo(self.actor, document.kb, [document])
+        return self.done(text, back=self.back(document), detail=kept_text(), undo=undo)

@@ -21,6 +21,8 @@ from apps.knowledge.selectors.figures import BaseFigures, base_figures
 from apps.knowledge.services import base_create, base_delete, base_pin_toggle
 from apps.portal import links, samples
 from apps.portal.base_frame import marks
+from apps.portal.copies import copies_context
+from apps.portal.trash import base_undo, days_text, kept_text
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, done, go
 
@@ -62,6 +64,7 @@ class BaseListView(PageView):
             "total": len(cards),
             "groups": self._found(cards, query) if query else self._groups(cards),
             "space_id": space_id,
+            **copies_context(self.actor),
             "samples_loaded": any(samples.is_sample_base(row.base) for row in rows),
             "crumbs": [{"label": _("Knowledge bases")}],
         }
@@ -153,6 +156,9 @@ class BaseMenuView(PageView):
         context = {
             "base": base,
             "pinned": base_row(actor=self.actor, base=base).is_pinned,
+            "copy_refused": not allowed(self.actor, "base.copy", base),
+            "may_trash": allowed(self.actor, "trash.read", base),
+            "clear_refused": not allowed(self.actor, "base.clear", base),
             "delete_refused": not allowed(self.actor, "base.delete", base),
         }
         return self.page("portal/_base_menu.html", context)
@@ -185,8 +191,8 @@ class BaseDeleteView(DialogView):
         base_delete(actor=self.actor, base=base)
         text = _("“%(name)s” was deleted.") % {"name": base.name}
         if request.POST.get("from") == "list":
-            return self.done(text, back=links.space_url(space_id))
-        messages.success(request, text)
+            return self.done(text, back=links.space_url(space_id), detail=kept_text(), undo=base_undo(self.actor, base))
+        messages.success(request, f"{text} {kept_text()}".strip())
         return go(request, links.space_url(space_id))
 
     def _ask(self, base: KnowledgeBase, *, typed: str = "", error: str = "", status: int = 200) -> HttpResponse:
@@ -195,6 +201,7 @@ class BaseDeleteView(DialogView):
             "base": base,
             "counts": base_row(actor=self.actor, base=base).counts,
             "folder_count": _folders(tree.folders),
+            "kept_days": days_text(),
             "typed": typed,
             "error": error,
             "came_from": self.request.POST.get("from") or self.request.GET.get("from", ""),

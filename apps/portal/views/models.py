@@ -49,6 +49,7 @@ def _row(entry: Entry, may_write: bool) -> dict[str, Any]:
         state, word = "unknown", _("Not used yet")
     return {
         "entry": entry,
+        "kind": Model.Type(entry.type).label,
         "where": (row.base_url if may_write else _("An endpoint of this space")) if row is not None else _where(entry),
         "state": state,
         "word": word,
@@ -72,8 +73,16 @@ class _FormView(DialogView):
     def form(self, form: ModelForm, *, row: Model | None = None, status: int = 200) -> HttpResponse:
         users = model_users(actor=self.actor, model_id=str(row.uid)) if row is not None else []
         advanced = any(form[name].errors for name in ("query_prefix", "passage_prefix", "batch_size", "concurrency", "read_timeout_s"))
-        context = {"form": form, "model": row, "users": users, "open_more": advanced, "space_id": self.actor.space_id}
-        title = _("Change “%(name)s”") % {"name": row.title} if row is not None else _("New embedding model")
+        makes_vectors = row is None or row.type == Model.Type.EMBEDDING
+        context = {
+            "form": form,
+            "model": row,
+            "makes_vectors": makes_vectors,
+            "users": users,
+            "open_more": advanced,
+            "space_id": self.actor.space_id,
+        }
+        title = _("Change “%(name)s”") % {"name": row.title} if row is not None else _("New model")
         return self.show(title, context, status=status, back=reverse("models-page", args=[self.actor.space_id]), wide=True)
 
     def tested(self, row: Model, result: Tested) -> HttpResponse:
@@ -105,11 +114,11 @@ class ModelEditView(_FormView):
 
     def get(self, request: HttpRequest, space_id: int, model_id: uuid.UUID) -> HttpResponse:
         row = _own(model_get(actor=self.actor, model_id=str(model_id)))
-        return self.form(ModelForm(initial=initial_of(row)), row=row)
+        return self.form(ModelForm(initial=initial_of(row), fixed=True), row=row)
 
     def post(self, request: HttpRequest, space_id: int, model_id: uuid.UUID) -> HttpResponse:
         row = _own(model_get(actor=self.actor, model_id=str(model_id)))
-        form = ModelForm(request.POST)
+        form = ModelForm(request.POST, fixed=True)
         if not form.is_valid():
             return self.form(form, row=row, status=422)
         try:
@@ -162,6 +171,13 @@ def told(row: Model, result: Tested) -> tuple[str, str, str]:
     if not result.ok:
         words = failure_of(result.code)
         return f"{row.title}{_(': ')}{words.why}", "warning", str(words.next)
+    if row.type != Model.Type.EMBEDDING:
+        values = {"name": row.title, "ms": f"{result.took_ms:,.0f}", "said": result.said}
+        if row.type == Model.Type.RERANK:
+            return _("%(name)s answers in %(ms)s ms. Scores of a fitting and of another text: %(said)s.") % values, "success", ""
+        if not result.said:
+            return _("%(name)s answers in %(ms)s ms, but without words.") % values, "warning", ""
+        return _("%(name)s answers in %(ms)s ms: “%(said)s”") % values, "success", ""
     values = {"name": row.title, "dimension": result.dimension, "ms": f"{result.took_ms:,.0f}"}
     text = _("%(name)s answers: vectors of %(dimension)d values in %(ms)s ms.") % values
     if not result.changed:

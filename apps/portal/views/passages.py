@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 import uuid
 from typing import Any
 
@@ -15,37 +13,21 @@ from apps.common.errors import Conflict, DomainError
 from apps.common.policy import allowed
 from apps.common.web.views import PageView
 from apps.knowledge.models import Chunk, Document
-from apps.knowledge.selectors import chunk_get, document_get, revision_list
+from apps.knowledge.selectors import chunk_get, document_get
 from apps.knowledge.services import chunk_revert, chunk_update
+from apps.portal.reader.diffing import word_diff
+from apps.portal.reader.history import history_context
 from apps.portal.reader.passages import Asked, reader_address, row_of
 from apps.portal.reader.source import source_of
 from apps.portal.views.forms import put_error
-from apps.portal.web import done, is_htmx
+from apps.portal.web import DialogView, done, is_htmx
 
 MAX_BYTES = 200_000
-_WORDS = re.compile(r"\s+|[A-Za-z0-9_]+|.", re.DOTALL)
 
 
 class PassageForm(forms.Form):
     content = forms.CharField(required=False, strip=False)
     revision = forms.IntegerField(min_value=0)
-
-
-def word_diff(old: str, new: str) -> list[dict[str, str]]:
-    """What changed from one text to another, by words and single characters, as components/diff.html takes it."""
-    a, b = _WORDS.findall(old), _WORDS.findall(new)
-    if len(a) * len(b) > 4_000_000:  # too long to compare by words: by lines
-        a, b = old.splitlines(keepends=True), new.splitlines(keepends=True)
-    parts: list[dict[str, str]] = []
-    for kind, low, high, first, last in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if kind == "equal":
-            parts.append({"kind": "same", "text": "".join(a[low:high])})
-            continue
-        if high > low:
-            parts.append({"kind": "removed", "text": "".join(a[low:high])})
-        if last > first:
-            parts.append({"kind": "added", "text": "".join(b[first:last])})
-    return parts
 
 
 class PassagePage(PageView):
@@ -112,7 +94,6 @@ class PassageEditView(PassagePage):
             "max_bytes": MAX_BYTES,
             "revision": chunk.content_revision if theirs else form["revision"].value(),
             "back": self.back(document, chunk),
-            "revisions": list(revision_list(actor=self.actor, chunk=chunk)[:10]),
         }
         if theirs:
             context |= {"theirs": theirs["content"], "revision": theirs["current_revision"], "diff": word_diff(theirs["content"], mine)}
@@ -126,6 +107,44 @@ class PassageEditView(PassagePage):
         return self.page("portal/dialog_page.html", context, status=status)
 
 
+class PassageRetryView(PassagePage):
+    """Index a passage again whose edit the index could not take."""
+
+    actions = {"POST": "chunk.write"}
+
+    def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID, chunk_id: uuid.UUID) -> HttpResponse:
+        document, chunk = self.passage(document_id, chunk_id)
+        chunk = chunk_update(actor=self.actor, chunk=chunk)
+        if is_htmx(request):
+            return self.row(document, chunk)
+        if chunk.index_status == Chunk.IndexStatus.FAILED:
+            return done(
+                request, _("The index could not be written again. Your text is kept."), back=self.back(document, chunk), kind="danger"
+            )
+        return done(request, _("The passage is indexed."), back=self.back(document, chunk))
+
+
+class PassageHistoryView(DialogView, PassagePage):
+    """Earlier versions of a passage, in a drawer."""
+
+    actions = {"GET": "chunk.read"}
+    template = "portal/_passage_history.html"
+    kind = "drawer"
+
+    def get(self, request: HttpRequest, space_id: int, document_id: uuid.UUID, chunk_id: uuid.UUID) -> HttpResponse:
+        return self.history(*self.passage(document_id, chunk_id))
+
+    def history(self, document: Document, chunk: Chunk) -> HttpResponse:
+        context = {
+            **history_context(self.actor, chunk),
+            "document": document,
+            "may_edit": allowed(self.actor, "chunk.write", document),
+            "crumbs": [{"label": document.title, "href": reader_address(document)}, {"label": _("Earlier versions")}],
+        }
+        title = _("Versions of passage %(number)d") % {"number": chunk.chunk_index + 1}
+        return self.show(title, context, back=self.back(document, chunk))
+
+
 class PassageStateView(PassagePage):
     """On or off: an off passage is found by nobody and stays in the list."""
 
@@ -133,8 +152,7 @@ class PassageStateView(PassagePage):
 
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID, chunk_id: uuid.UUID) -> HttpResponse:
         document, chunk = self.passage(document_id, chunk_id)
-        revision = request.POST.get("revision", "")
-        expected = int(revision) if revision.isascii() and revision.isdigit() and len(revision) < 9 else None
+        expected = _number(request.POST.get("revision", ""))
         chunk = chunk_update(actor=self.actor, chunk=chunk, is_enabled=request.POST.get("enabled") == "1", expected_revision=expected)
         return self._answer(document, chunk)
 
@@ -146,13 +164,19 @@ class PassageStateView(PassagePage):
 
 
 class PassageRevertView(PassagePage):
+    """An earlier text as a new version; from the drawer of versions, one that somebody else wrote meanwhile is never passed over."""
+
     actions = {"POST": "chunk.write"}
 
     def post(self, request: HttpRequest, space_id: int, document_id: uuid.UUID, chunk_id: uuid.UUID) -> HttpResponse:
         document, chunk = self.passage(document_id, chunk_id)
-        raw = request.POST.get("revision", "")
-        revision = int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 9 else -1
-        chunk = chunk_revert(actor=self.actor, chunk=chunk, revision=revision)
-        if not is_htmx(request):
+        revision = _number(request.POST.get("revision", ""))
+        expected = _number(request.POST.get("expected", ""))
+        chunk = chunk_revert(actor=self.actor, chunk=chunk, revision=-1 if revision is None else revision, expected_revision=expected)
+        if not is_htmx(request) or request.POST.get("from") == "history":
             return done(request, _("The earlier text is back."), back=self.back(document, chunk))
         return self.row(document, chunk)
+
+
+def _number(raw: str) -> int | None:
+    return int(raw) if raw.isascii() and raw.isdigit() and len(raw) < 9 else None

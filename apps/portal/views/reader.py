@@ -23,6 +23,7 @@ from apps.portal.reader.original import original_context, part_context
 from apps.portal.reader.passages import Asked, passages_context, reader_address
 from apps.portal.reader.pipeline import pipeline_context, warnings_of
 from apps.portal.reader.source import Source, source_of
+from apps.portal.reader.summary import summary_context
 
 
 class ReaderView(PageView):
@@ -53,6 +54,7 @@ class ReaderView(PageView):
             **reader_frame(self.actor, document, "content"),
             **original_context(self.actor, document, source, asked, chosen),
             **passages_context(self.actor, document, source, asked, chosen),
+            **summary_context(self.actor, document),
             "asked": asked,
             "chosen": chosen,
             "here": f"{reader_address(document)}?{asked.query()}",

@@ -16,6 +16,7 @@ from apps.ingestion.services import reindex_cancel, reindex_start
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get, has_documents
 from apps.knowledge.services import base_settings_update
+from apps.llm.models import Model
 from apps.llm.selectors import entry_of, model_list
 from apps.llm.services import embedding_model_known
 from apps.portal.vectors import plan_lines, vectors_context
@@ -74,7 +75,7 @@ class ReindexDialogView(DialogView):
     def _choices(self) -> list[tuple[str, str]]:
         default = entry_of("")
         own = _("The portal's own: %(name)s") % {"name": default.title} if default is not None else _("The portal's own: none")
-        return [("", own), *((entry.id, entry.title) for entry in model_list(actor=self.actor))]
+        return [("", own), *((entry.id, entry.title) for entry in model_list(actor=self.actor, kind=Model.Type.EMBEDDING))]
 
     def _ask(self, base: KnowledgeBase, model_id: str, form: ModelChoiceForm, status: int = 200) -> HttpResponse:
         form.fields["model"].choices = self._choices()  # type: ignore[attr-defined]

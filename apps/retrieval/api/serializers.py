@@ -77,7 +77,7 @@ class ResultOut(serializers.Serializer[Any]):
         row = _row(instance.chunk, instance.chunk.document) | {"score": round(instance.score, 6), "match_type": instance.match_type}
         if isinstance(instance, Passage):
             row["metadata"] = _why(instance)
-            row["matched_content"] = instance.snippet.text
+            row["matched_content"] = instance.question or instance.snippet.text
         return row
 
 
@@ -112,6 +112,8 @@ def _row(chunk: Chunk, document: Document) -> dict[str, Any]:
 
 def _why(passage: Passage) -> dict[str, str]:
     why = {"matched_terms": " ".join(term.text for term in passage.matched_terms)} if passage.matched_terms else {}
+    if passage.question:
+        why["question"] = passage.question
     if passage.exact:
         why["exact"] = "true"
     for name, leg in (("keyword", passage.text_leg), ("vector", passage.vector_leg)):

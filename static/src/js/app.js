@@ -11,6 +11,7 @@ import "./core/theme.js";
 import "./core/toast.js";
 import "./core/tree.js";
 import "./components/documents.js";
+import "./components/folders.js";
 import { combobox } from "./components/combobox.js";
 import { palette } from "./components/palette.js";
 import { pdfViewer } from "./components/pdf-viewer.js";

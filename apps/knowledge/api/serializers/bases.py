@@ -169,7 +169,9 @@ class SplittingIn(serializers.Serializer[Any]):
 
 
 class SettingsIn(serializers.Serializer[Any]):
-    llmModelId = serializers.CharField(required=False, allow_blank=True, allow_null=True, help_text="No language model can be chosen yet.")
+    llmModelId = serializers.CharField(
+        required=False, allow_blank=True, allow_null=True, help_text="Id of a chat model of the space; empty: none; left out: unchanged."
+    )
     embeddingModelId = serializers.CharField(required=False, allow_blank=True, allow_null=True)
     documentSplitting = SplittingIn(required=False)
     vlm_config = ObjectField(required=False)
@@ -195,7 +197,7 @@ def _snake(value: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(key, key): item for key, item in value.items()}
 
 
-def settings_out(row: BaseRow, *, has_files: bool, embedding: dict[str, Any]) -> dict[str, Any]:
+def settings_out(row: BaseRow, *, has_files: bool, embedding: dict[str, Any], chat: dict[str, Any]) -> dict[str, Any]:
     """The settings of a base in the shape of the initialization routes (contract knowledge 3.10)."""
     base = row.base
     chunking = {"chunk_size": 0, "chunk_overlap": 0, "separators": [], **base.chunking_config}
@@ -217,6 +219,8 @@ def settings_out(row: BaseRow, *, has_files: bool, embedding: dict[str, Any]) ->
     }
     if embedding:
         shown["embedding"] = embedding
+    if chat:
+        shown["llm"] = chat
     return shown
 
 

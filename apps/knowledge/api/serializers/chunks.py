@@ -11,6 +11,7 @@ from apps.common.api.views import PageQuery
 from apps.common.models import Activity
 from apps.knowledge.api.serializers.fields import Flag, TextList
 from apps.knowledge.models import Chunk, ChunkRevision
+from apps.knowledge.selectors import changes_of, redacted
 
 
 class ChunkListQuery(PageQuery):
@@ -35,6 +36,21 @@ class ChunkUpdateIn(serializers.Serializer[Any]):
 class RevertIn(serializers.Serializer[Any]):
     revision = serializers.IntegerField(min_value=0)
     expected_revision = serializers.IntegerField(required=False, allow_null=True)
+
+
+class QuestionIn(serializers.Serializer[Any]):
+    question = serializers.CharField(allow_blank=True, trim_whitespace=False, max_length=20_000)
+    question_id = serializers.CharField(required=False, allow_blank=True, allow_null=True, help_text="Left out: a new question is added.")
+
+
+class QuestionDeleteIn(serializers.Serializer[Any]):
+    question_id = serializers.CharField()
+
+
+class QuestionOut(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    question = serializers.CharField()
+    content_revision = serializers.IntegerField(help_text="Of the text it was written for; another than the passage's: possibly stale.")
 
 
 class ChunkOut(serializers.Serializer[Chunk]):
@@ -113,12 +129,22 @@ class RevisionOut(serializers.Serializer[ChunkRevision]):
     edit_source = serializers.SerializerMethodField()
     edited_at = serializers.DateTimeField()
     created_at = serializers.DateTimeField()
+    editorMember = serializers.SerializerMethodField(help_text="{id, name} of who wrote that text; null when nobody did.")
+    editorSourceType = serializers.SerializerMethodField(help_text="user, system (it came from parsing) or unknown.")
 
     def get_editor_id(self, revision: ChunkRevision) -> str:
         return str(revision.editor_id or "")
 
     def get_edit_source(self, revision: ChunkRevision) -> str:
         return "user"
+
+    def get_editorMember(self, revision: ChunkRevision) -> dict[str, str] | None:
+        return {"id": str(revision.editor.pk), "name": revision.editor.username} if revision.editor else None
+
+    def get_editorSourceType(self, revision: ChunkRevision) -> str:
+        if revision.editor_id:
+            return "user"
+        return "unknown" if revision.revision else "system"
 
 
 class ActivityQuery(serializers.Serializer[Any]):
@@ -157,7 +183,9 @@ class ActivityOut(serializers.Serializer[Activity]):
     details = serializers.JSONField()
     created_at = serializers.DateTimeField()
     actor = serializers.CharField(help_text="user:<id>, key:<id> or system")
-    changes = serializers.SerializerMethodField(help_text="{field: {before, after}} where the change has them.")
+    changes = serializers.SerializerMethodField(help_text="{field: {before, after, redacted}} where the change has them.")
+    actorMember = serializers.SerializerMethodField(help_text="{id, name} of the person or key; null when it is gone, or was the system.")
+    sourceType = serializers.SerializerMethodField(help_text="user, api_key or system.")
 
     def get_actor_user_id(self, row: Activity) -> str:
         return str(row.actor_user_id or "")
@@ -175,4 +203,19 @@ class ActivityOut(serializers.Serializer[Activity]):
         return ""
 
     def get_changes(self, row: Activity) -> Any:
-        return row.details.get("changes")
+        changes = changes_of(row)
+        return {each.field: {"before": each.before, "after": each.after, "redacted": each.redacted} for each in changes} or None
+
+    def get_actorMember(self, row: Activity) -> dict[str, str] | None:
+        name = self.context.get("actor_names", {}).get(row.actor)
+        return {"id": row.actor.partition(":")[2], "name": name} if name else None
+
+    def get_sourceType(self, row: Activity) -> str:
+        return {"user": "user", "key": "api_key"}.get(row.actor.partition(":")[0], "system")
+
+    def to_representation(self, row: Activity) -> dict[str, Any]:
+        shown = super().to_representation(row)
+        shown["details"], _hid = redacted(row.details)
+        if shown["changes"] is not None:
+            shown["details"]["changes"] = shown["changes"]
+        return shown

@@ -52,6 +52,11 @@ class UploadIn(serializers.Serializer[Any]):
     )
     metadata = TextMap(required=False, allow_null=True, help_text="JSON object of texts.")
     enable_multimodel = Flag(required=False, allow_null=True)
+    on_same_name = serializers.ChoiceField(
+        choices=("keep", "skip", "version"),
+        required=False,
+        help_text="When the folder has a file of this name: keep both, skip this one (409), or take it as a new version of that one.",
+    )
     process_config = JsonObject(required=False, allow_null=True, help_text="JSON object, see the contract's 4.5.")
     tag_ids = CommaList(required=False, allow_blank=True, help_text="Comma-separated tag ids of this base.")
     channel = serializers.CharField(required=False, allow_blank=True, max_length=32)

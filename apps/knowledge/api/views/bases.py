@@ -10,8 +10,8 @@ from apps.common.api.errors import is_proxied
 from apps.common.api.views import ApiView, Empty, Op
 from apps.knowledge.api.serializers.bases import BaseIn, BaseListQuery, BaseOut, BaseUpdateIn, SettingsIn, settings_out
 from apps.knowledge.api.serializers.chunks import ActivityOut, ActivityQuery
-from apps.knowledge.rules.configs import embedding_in_use
-from apps.knowledge.selectors import activity_list, base_get, base_list, base_row, has_documents, move_targets
+from apps.knowledge.rules.configs import chat_in_use, embedding_in_use
+from apps.knowledge.selectors import activity_list, actor_names, base_get, base_list, base_row, has_documents, move_targets
 from apps.knowledge.services import (
     base_clear,
     base_create,
@@ -129,7 +129,8 @@ class BaseSettingsView(ApiView):
         base = base_get(actor=self.actor, kb_id=kb_id)
         has_files = has_documents(actor=self.actor, base=base)
         embedding = embedding_in_use(base.embedding_model_id) if base.indexing_strategy.get("vector_enabled") else {}
-        return self.render(settings_out(base_row(actor=self.actor, base=base), has_files=has_files, embedding=embedding))
+        chat = chat_in_use(base.summary_model_id)
+        return self.render(settings_out(base_row(actor=self.actor, base=base), has_files=has_files, embedding=embedding, chat=chat))
 
     def put(self, request: Any, kb_id: str) -> Response:
         body = self.read()
@@ -171,4 +172,5 @@ class BaseActivityView(ApiView):
             who=asked.get("actor", ""),
             limit=asked["limit"],
         )
+        self.render_context = {"actor_names": actor_names(actor=self.actor, who={row.actor for row in rows})}
         return self.render(rows, next_cursor=rows[-1].pk if rows else 0)

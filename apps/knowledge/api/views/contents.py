@@ -21,7 +21,17 @@ from apps.knowledge.selectors import (
     tag_get,
     tag_list,
 )
-from apps.knowledge.services import chunk_revert, chunk_update, chunks_delete, tag_create, tag_delete, tag_update
+from apps.knowledge.services import (
+    chunk_revert,
+    chunk_update,
+    chunks_delete,
+    question_delete,
+    question_put,
+    questions_regenerate,
+    tag_create,
+    tag_delete,
+    tag_update,
+)
 
 TAGS = ("tags",)
 CHUNKS = ("passages",)
@@ -192,3 +202,55 @@ class ChunkRevertView(OneChunk):
     def post(self, request: Any, document_id: str, chunk_id: str) -> Response:
         body = self.read()
         return self.edited(chunk_revert(actor=self.actor, chunk=self.of(document_id, chunk_id), **body))
+
+
+class ChunkQuestionsView(ApiView):
+    operations = {
+        "PUT": Op(
+            "chunk.write",
+            "Add a question to a passage, or change one",
+            body=chunk_shapes.QuestionIn,
+            reply=chunk_shapes.QuestionOut,
+            invalid_code=1000,
+            description="Whoever asks the question finds the passage.",
+            examples={"add": {"question": "How often is the pump checked?"}, "change": {"question": "…", "question_id": "0f3c…"}},
+            tags=CHUNKS,
+        ),
+        "DELETE": Op(
+            "chunk.write",
+            "Delete a question of a passage",
+            body=chunk_shapes.QuestionDeleteIn,
+            shape="message",
+            invalid_code=1000,
+            tags=CHUNKS,
+        ),
+    }
+
+    def put(self, request: Any, chunk_id: str) -> Response:
+        body = self.read()
+        chunk = chunk_get(actor=self.actor, chunk_id=chunk_id)
+        made = question_put(actor=self.actor, chunk=chunk, question=body["question"], question_id=body.get("question_id") or "")
+        return self.render(made)
+
+    def delete(self, request: Any, chunk_id: str) -> Response:
+        body = self.read()
+        question_delete(actor=self.actor, chunk=chunk_get(actor=self.actor, chunk_id=chunk_id), question_id=body["question_id"])
+        return self.render(None, message="Question deleted")
+
+
+class ChunkQuestionsRegenerateView(ApiView):
+    operations = {
+        "POST": Op(
+            "chunk.write",
+            "Write the questions of a passage anew",
+            body=Empty,
+            reply=chunk_shapes.QuestionOut,
+            shape="list",
+            invalid_code=1000,
+            description="By the chat model of the base (`summary_model_id`), in place of all there were; answers when they are written.",
+            tags=CHUNKS,
+        )
+    }
+
+    def post(self, request: Any, chunk_id: str) -> Response:
+        return self.render(questions_regenerate(actor=self.actor, chunk=chunk_get(actor=self.actor, chunk_id=chunk_id)))

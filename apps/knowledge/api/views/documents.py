@@ -33,6 +33,7 @@ from apps.knowledge.services import (
     documents_move,
     documents_reparse,
     folder_rename,
+    summary_regenerate,
     tags_replace,
 )
 
@@ -101,6 +102,23 @@ class DocumentView(ApiView):
         document = document_get(actor=self.actor, document_id=document_id)
         deleted = documents_delete(actor=self.actor, base=document.kb, documents=[document])
         return self.render(deleted, message="Deletion started")
+
+
+class SummaryRegenerateView(ApiView):
+    operations = {
+        "POST": Op(
+            "document.update",
+            "Write the summary of a document anew",
+            body=Empty,
+            reply=DocumentOut,
+            invalid_code=1000,
+            description="By the chat model of the base (`summary_model_id`). A first summary is in the answer; a later one is `pending`.",
+            tags=TAGS,
+        )
+    }
+
+    def post(self, request: Any, document_id: str) -> Response:
+        return self.render(summary_regenerate(actor=self.actor, document=document_get(actor=self.actor, document_id=document_id)))
 
 
 class DocumentBatchView(ApiView):

@@ -12,7 +12,7 @@ from apps.knowledge.api.multipart import UploadParser
 from apps.knowledge.api.serializers.documents import DocumentOut, ManualIn, ManualUpdateIn, UploadIn, UrlIn
 from apps.knowledge.intake import space_warning
 from apps.knowledge.selectors import base_get, document_get
-from apps.knowledge.services import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
+from apps.knowledge.services import Arrival, Stored, document_import_url, document_receive, document_rewrite, document_write
 
 TAGS = ("documents",)
 
@@ -64,7 +64,14 @@ class DocumentUploadView(IntakeView):
         body = self.read()
         upload = body["file"]
         file_name = body.get("fileName") or getattr(upload, "raw_name", "") or upload.name
-        stored = document_upload(actor=self.actor, base=base, upload=upload, file_name=file_name, arrival=arrival_of(body))
+        stored = document_receive(
+            actor=self.actor,
+            base=base,
+            upload=upload,
+            file_name=file_name,
+            arrival=arrival_of(body),
+            same_name=body.get("on_same_name") or "keep",
+        )
         return self.stored(stored, "duplicate_file")
 
 

@@ -1,4 +1,4 @@
-// What the documents tab does in the browser beyond htmx: the shared row menu, archives of a selection, the open folder in
+// What the documents tab does in the browser beyond htmx: the shared row menu, archives, the open folder in
 // links of the head, tags with three states.
 import { csrfToken, on, parseJson, reasonOf } from "../core/dom.js";
 import { say } from "../core/i18n.js";
@@ -37,7 +37,7 @@ on("click", "a[data-with-folder]", (_event, link) => {
 
 on("click", "[data-archive-url]", async (_event, button) => {
   if (button.hasAttribute("aria-busy")) return;
-  const ids = [...document.querySelectorAll("#documents")].flatMap((list) => list.kbSelected?.() ?? []);
+  const ids = JSON.parse(button.dataset.archiveIds);
   button.setAttribute("aria-busy", "true");
   try {
     const answer = await fetch(button.dataset.archiveUrl, {
@@ -53,6 +53,7 @@ on("click", "[data-archive-url]", async (_event, button) => {
     const address = URL.createObjectURL(await answer.blob());
     Object.assign(document.createElement("a"), { href: address, download: name }).click();
     setTimeout(() => URL.revokeObjectURL(address), 60000);
+    button.closest("dialog")?.close();
   } catch {
     toast({ kind: "danger", text: say("error.network") });
   } finally {

@@ -1,0 +1,85 @@
+"""Acts of the activity log in words."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.models import Activity
+
+ACTIONS: dict[str, Any] = {
+    "kb.created": _("Base created"),
+    "kb.updated": _("Settings changed"),
+    "kb.deleted": _("Base deleted"),
+    "kb.restored": _("Base restored"),
+    "kb.duplicated": _("Base duplicated"),
+    "kb.clone_started": _("Copy started"),
+    "kb.clone_completed": _("Copy finished"),
+    "kb.clone_failed": _("Copy failed"),
+    "kb.reindex_started": _("Re-index started"),
+    "kb.reindexed": _("Re-indexed"),
+    "kb.reindex_cancelled": _("Re-index stopped"),
+    "knowledge.created": _("Document added"),
+    "knowledge.updated": _("Document changed"),
+    "knowledge.deleted": _("Document deleted"),
+    "knowledge.batch_deleted": _("Documents deleted"),
+    "knowledge.restored": _("Document restored"),
+    "knowledge.reparse_started": _("Parsing again"),
+    "knowledge.parse_canceled": _("Parsing stopped"),
+    "knowledge.move_started": _("Move started"),
+    "knowledge.move_completed": _("Move finished"),
+    "knowledge.move_failed": _("Move failed"),
+    "tag.created": _("Tag created"),
+    "tag.updated": _("Tag changed"),
+    "tag.deleted": _("Tag deleted"),
+    "moderator.opened": _("Contents opened by a moderator"),
+}
+OUTCOMES: dict[str, tuple[Any, str]] = {
+    Activity.Outcome.SUCCESS: (_("Done"), "completed"),
+    Activity.Outcome.ACCEPTED: (_("Accepted"), "pending"),
+    Activity.Outcome.DENIED: (_("Denied"), "rejected"),
+    Activity.Outcome.FAILED: (_("Failed"), "failed"),
+    Activity.Outcome.PARTIAL: (_("In part"), "stalled"),
+    Activity.Outcome.CANCELED: (_("Stopped"), "cancelled"),
+}
+FIELDS: dict[str, Any] = {
+    "name": _("Name"),
+    "title": _("Title"),
+    "description": _("Description"),
+    "custom_metadata": _("Metadata"),
+    "folder_path": _("Folder"),
+    "tags": _("Tags"),
+    "color": _("Colour"),
+    "sort_order": _("Order"),
+    "chunking_config": _("Splitting"),
+    "indexing_strategy": _("Ways of finding"),
+    "options": _("Further settings"),
+    "embedding_model_id": _("Embedding model"),
+    "summary_model_id": _("Language model"),
+}
+
+
+def action_word(action: str) -> str:
+    """The act in words; an act that has none goes by its code."""
+    return str(ACTIONS.get(action, action))
+
+
+def subject_of(row: Activity) -> str:
+    """What it was done to: one title, or the first of several."""
+    details = row.details or {}
+    titles = details.get("titles") or []
+    if details.get("title"):
+        return str(details["title"])
+    more = int(details.get("count") or len(titles)) - 1
+    if not titles:
+        return ""
+    return f"{titles[0]} +{more}" if more > 0 else str(titles[0])
+
+
+def shown(value: Any) -> str:
+    """A value of the log as text."""
+    if value is None or value == "":
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
