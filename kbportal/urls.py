@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
+from apps.knowledge.api.views.images import PublicFileView
+
 admin.site.login = secure_admin_login(admin.site.login)  # one door: its limits and its log hold for moderators too
 
 CONTEXTS = ("accounts", "spaces", "llm", "knowledge", "retrieval", "ingestion")
@@ -23,6 +25,7 @@ urlpatterns = [
     path("v1/tenants/<int:tenant_id>/knowledge/", include((proxied, "organization"))),
     path("api/openapi.json", login_not_required(SpectacularAPIView.as_view()), name="openapi"),
     path("api/docs/", login_not_required(SpectacularSwaggerSplitView.as_view(url_name="openapi")), name="api-docs"),
+    path("r/<str:token>", PublicFileView.as_view(), name="public-file"),
     path("account/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("", include("apps.operations.urls")),

@@ -62,6 +62,12 @@ def render(text: str) -> SafeString:
     return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
 
 
+def page(html: str) -> SafeString:
+    """The harmless part of a web page's source, as it may stand in a page of the portal. Beyond `MAX_CHARS` it is cut."""
+    clean = sanitise(html[:MAX_CHARS].replace("\x00", ""))
+    return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
+
+
 def sanitise(html: str) -> str:
     """The harmless part of a piece of HTML."""
     import nh3

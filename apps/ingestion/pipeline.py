@@ -24,6 +24,7 @@ from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.ingestion import passwords, services, trace
 from apps.ingestion.chunking.service import chunk, config_from_dict
+from apps.ingestion.images import handles_of, keys_of, replace_images, store_images
 from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
@@ -202,12 +203,15 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
     """Replace the document's passages, make it findable and queue its vectors: one transaction, then the index."""
     document = work.document
     key = parsed_key(document, work.run.pk)
-    write_parsed(key, parsed)
-    old_key = document.parsed_path
+    old_keys = [document.parsed_path, *keys_of(document)]
+    images = store_images(document, parsed, work.run.pk)
     try:
+        write_parsed(key, parsed)
         with transaction.atomic():
             work.claim.hold()
+            handles = handles_of(document)
             count = _replace_chunks(document, result)
+            replace_images(document, parsed, images, handles)
             _update_document(work, parsed, key, count)
             trace.finish(document, document.attempt, "chunking", passages=count, tier=result.selected_tier, rejected=len(result.rejected))
             passwords.forget(document.pk)
@@ -219,10 +223,10 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
             if not work.claim.finish(RunState.DONE):
                 raise Stop("lost")
     except BaseException:
-        storage.discard([key])
+        storage.discard([key, *images.keys])
         raise
-    if old_key and old_key != key and not files.is_earlier(old_key):
-        storage.discard([old_key])
+    kept = {key, *images.keys}
+    storage.discard(old for old in old_keys if old and old not in kept and not files.is_earlier(old))
     try:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES:

@@ -19,7 +19,7 @@ from apps.common.scope import space_scope, unscoped
 from apps.ingestion import services
 from apps.ingestion.models import IngestionRun
 from apps.knowledge import files
-from apps.knowledge.models import CleanupRun, Document, KnowledgeBase, ParseStatus
+from apps.knowledge.models import CleanupRun, Document, DocumentImage, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
 from apps.knowledge.services import trash_expire
 from apps.retrieval.services import Drift, index_drift, reconcile_index
@@ -83,6 +83,7 @@ def _files(found: Findings, *, repair: bool, young_s: float) -> None:
     with unscoped("reconcile of the file store"):
         expected = set(files.expected_keys())
         live = {d for d in Document.objects.filter(deleted_at__isnull=True).values_list("storage_path", flat=True) if d}
+        live |= set(DocumentImage.objects.filter(document__deleted_at__isnull=True).values_list("storage_path", flat=True))
     found.missing_files = sorted(live - stored.keys())
     limit = time.time() - young_s
     found.orphan_files = sorted(key for key, changed in stored.items() if key not in expected and changed <= limit)

@@ -49,7 +49,7 @@ def write_document(document: ParsedDocument, folder: Path) -> None:
             [b.kind, b.start, b.end, _pack(b.position), b.level, b.header, [[s, e, _pack(p)] for s, e, p in b.rows]]
             for b in document.blocks
         ],
-        "images": [[i.name, i.media_type, i.at, _pack(i.position), i.alt] for i in document.images],
+        "images": [[i.name, i.media_type, i.at, _pack(i.position), i.alt, i.sha256, i.width, i.height] for i in document.images],
         "warnings": [[w.code, w.message, _pack(w.position), w.count] for w in document.warnings],
     }
     for name in _PLAIN:
@@ -75,8 +75,8 @@ def read_document(folder: Path) -> ParsedDocument:
         for kind, start, end, place, level, header, rows in data["blocks"]
     ]
     images = [
-        ExtractedImage(name, media_type, (folder / f"image-{number}.bin").read_bytes(), at, _unpack(place, known), alt)
-        for number, (name, media_type, at, place, alt) in enumerate(data["images"])
+        ExtractedImage(name, media_type, (folder / f"image-{number}.bin").read_bytes(), at, _unpack(place, known), *rest)
+        for number, (name, media_type, at, place, *rest) in enumerate(data["images"])
     ]
     warnings = [ParseWarning(code, message, _unpack(place, known), count) for code, message, place, count in data["warnings"]]
     plain = {name: data[name] for name in _PLAIN}

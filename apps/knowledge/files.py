@@ -15,11 +15,12 @@ from typing import IO, Any
 
 from django.core.files import File
 from django.db import transaction
+from django.db.models import Q
 
 from apps.common import storage
 from apps.common.errors import NotFound
 from apps.common.stores import Entry
-from apps.knowledge.models import Document, DocumentVersion
+from apps.knowledge.models import Document, DocumentImage, DocumentVersion
 
 BLANK = b" \t\r\n\x0b\x0c\x00"
 BLOCK = 1 << 20
@@ -132,6 +133,7 @@ def expected_keys() -> Iterator[str]:
             yield original
         if parsed:
             yield parsed
+    yield from DocumentImage.objects.order_by("pk").values_list("storage_path", flat=True).iterator(chunk_size=2000)
     yield from version_keys()
 
 
@@ -148,4 +150,4 @@ def exists(key: str) -> bool:
 
 def is_earlier(key: str) -> bool:
     """Whether an earlier version of a document names this key."""
-    return DocumentVersion.objects.filter(parsed_path=key).exists()
+    return DocumentVersion.objects.filter(Q(parsed_path=key) | Q(storage_path=key)).exists()

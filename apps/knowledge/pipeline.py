@@ -15,7 +15,7 @@ from apps.common.jobs.claims import Claim
 from apps.common.jobs.models import RunState
 from apps.knowledge import files
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
-from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, MoveRun, ParseStatus, Tag
+from apps.knowledge.models import Chunk, Document, DocumentImage, DocumentTag, KnowledgeBase, MoveRun, ParseStatus, Tag
 from apps.knowledge.rules.documents import has_source
 
 CHUNKS_AT_ONCE = 500
@@ -102,6 +102,7 @@ def _move_one(actor: Actor, run: Any, target: KnowledgeBase | None, pk: int) -> 
     except IntegrityError:
         return f"{document.title}: the target base has the same content already"
     Chunk.objects.filter(document_id=pk).update(kb=target)
+    DocumentImage.objects.filter(document_id=pk).update(kb=target)
     DocumentTag.objects.filter(document_id=pk).delete()
     publish(DocumentsRefiled(space_id=document.space_id, document_ids=(pk,)))
     if again:

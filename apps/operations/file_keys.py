@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from apps.knowledge.models import Document, DocumentVersion
+from apps.knowledge.models import Document, DocumentImage, DocumentVersion
 
 
 def named_keys(alias: str) -> dict[str, int]:
@@ -24,4 +24,7 @@ def named_keys(alias: str) -> dict[str, int]:
         found[original] = int(size_bytes or 0)
         if parsed:
             found.setdefault(parsed, 0)
+    pictures: QuerySet[Any] = QuerySet(model=DocumentImage, using=alias).filter(document__in=rows.values("pk")).order_by("pk")
+    for key, size_bytes in pictures.values_list("storage_path", "size_bytes").iterator(chunk_size=2000):
+        found.setdefault(key, int(size_bytes))
     return found

@@ -18,7 +18,7 @@ from apps.portal.samples import is_sample_base
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, test, activity or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, images, test, activity or settings."""
     row = base_row(actor=actor, base=base)
     figures = base_figures(actor=actor, bases=[base]).get(base.pk, BaseFigures())
     return {
@@ -78,6 +78,8 @@ def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[
     ]
     if address := links.test_url(base):
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
+    images = reverse("base-images", args=[base.space_id, base.uid])
+    found.append({"label": _("Images"), "href": images, "current": current == "images"})
     if allowed(actor, "base.activity", base):
         activity = reverse("base-activity", args=[base.space_id, base.uid])
         found.append({"label": _("Activity"), "href": activity, "current": current == "activity"})

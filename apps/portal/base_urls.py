@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.portal.views import activity, bases, bulk, copies, documents, folders, home, moving, tags, trash, uploads, vectors, versions
+from apps.portal.views import (
+    activity,
+    bases,
+    bulk,
+    copies,
+    documents,
+    folders,
+    home,
+    images,
+    moving,
+    tags,
+    trash,
+    uploads,
+    vectors,
+    versions,
+)
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
@@ -26,6 +41,7 @@ urlpatterns = [
     path(_BASE + "clear", copies.BaseClearView.as_view(), name="base-clear"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),
     path(_BASE + "live", documents.DocumentsLiveView.as_view(), name="documents-live"),
+    path(_BASE + "images", images.ImagesView.as_view(), name="base-images"),
     path(_BASE + "menu", home.BaseMenuView.as_view(), name="base-menu"),
     path(_BASE + "pin", home.BasePinView.as_view(), name="base-pin"),
     path(_BASE + "delete", home.BaseDeleteView.as_view(), name="base-delete"),

@@ -200,6 +200,18 @@ def test_the_formatted_view_of_markdown_is_sanitised(library: Library) -> None:
     assert "alert(1)" not in prose and "javascript" not in prose
 
 
+def test_a_web_page_is_shown_formatted_without_anything_that_runs(library: Library) -> None:
+    source = (
+        "<html><head><title>T</title><script>alert(1)</script></head><body onload='alert(2)'><h1>Pump</h1><p>Checked <b>daily</b>.</p>"
+        "<img src='https://elsewhere.example/x.png'><svg onload='alert(3)'></svg><iframe src='https://elsewhere.example'></iframe></body></html>"
+    )
+    document = library.add("page.html", source)
+    assert "view=formatted" in library.page(library.url(document))
+    prose = library.page(library.url(document), view="formatted").split('class="prose')[1].split("</section>")[0]
+    assert "<b>daily</b>" in prose and "Pump</h1>" in prose
+    assert "alert" not in prose and "elsewhere" not in prose and "<svg" not in prose.split("</div>")[0]
+
+
 def test_the_list_is_filtered_paged_and_leads_to_the_right_page(library: Library) -> None:
     document = library.add("long.md", LONG)
     chunks = library.chunks(document)

@@ -76,6 +76,7 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST base-trash-purge": lambda ids: {"ids": [str(ids["document_id"])]},
     "PUT base": lambda ids: {"name": "Renamed"},
     "PUT base-settings": lambda ids: {"documentSplitting": {"chunkSize": 300}},
+    "PUT image-info": lambda ids: {"image_info": "[]"},
     "PUT chunk": lambda ids: {"content": "The pump is replaced every six years."},
     "POST chunk-revert": lambda ids: {"revision": 0},
     "PUT chunk-questions": lambda ids: {"question": "How often is the pump replaced?"},

@@ -62,7 +62,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class ExtractedImage:
-    """A picture found in the original, with where its mark stands in the text; bytes are kept by the caller."""
+    """A picture found in the original, with where its mark stands in the text; bytes are kept by the caller.
+
+    `sha256`, `width`, `height` are set by `pictures.kept`, which every parser's pictures pass through.
+    """
 
     name: str
     media_type: str
@@ -70,6 +73,9 @@ class ExtractedImage:
     at: int
     position: Position = Position()
     alt: str = ""
+    sha256: str = ""
+    width: int = 0
+    height: int = 0
 
 
 @dataclass(frozen=True, slots=True)

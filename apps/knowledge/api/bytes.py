@@ -120,6 +120,22 @@ def as_preview(request: HttpRequest, original: Original, *, file_type: str) -> H
     return respond(request, original.source, original.size_bytes, media_type=media_type, kind=kind, name=original.file_name, policy=policy)
 
 
+def as_file(request: HttpRequest, original: Original, *, cache: str) -> HttpResponseBase:
+    """A file some text refers to: pictures and PDF in place, everything else as a download; `cache` is its Cache-Control."""
+    is_inline = original.media_type in INLINE
+    response = respond(
+        request,
+        original.source,
+        original.size_bytes,
+        media_type=original.media_type if is_inline else "application/octet-stream",
+        kind="inline" if is_inline else "attachment",
+        name=original.file_name,
+        policy=PDF_POLICY if original.media_type == "application/pdf" else SANDBOX,
+    )
+    response["Cache-Control"] = cache
+    return response
+
+
 def as_archive(request: HttpRequest, path: Path, name: str) -> HttpResponseBase:
     """A finished archive; its file has no name any more, so that it is gone when the answer is."""
     source = path.open("rb")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.knowledge.api.views import bases, contents, copies, documents, downloads, intake, trash, versions
+from apps.knowledge.api.views import bases, contents, copies, documents, downloads, images, intake, trash, versions
 
 upstream: list[URLPattern] = [
     path("knowledge-bases", bases.BaseListView.as_view(), name="base-list"),
@@ -30,6 +30,11 @@ upstream: list[URLPattern] = [
     path("trash", trash.TrashView.as_view(), name="trash"),
     path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
     path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
+    path("knowledge-bases/<str:kb_id>/images", images.ImageListView.as_view(), name="image-list"),
+    path("knowledge-bases/<str:kb_id>/gallery-config", images.GalleryConfigView.as_view(), name="gallery-config"),
+    path("knowledge-bases/<str:kb_id>/files", images.BaseFileView.as_view(), name="base-file"),
+    path("files", images.SpaceFileView.as_view(), name="space-file"),
+    path("knowledge/image/<str:document_id>/<str:chunk_id>", images.ImageInfoView.as_view(), name="image-info"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("knowledge/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("knowledge/search", documents.DocumentSearchView.as_view(), name="document-search"),
@@ -91,6 +96,10 @@ proxied: list[URLPattern] = [
     path("trash", trash.TrashView.as_view(), name="trash"),
     path("trash/<str:kb_id>", trash.TrashBaseView.as_view(), name="trash-base"),
     path("trash/<str:kb_id>/restore", trash.TrashBaseRestoreView.as_view(), name="trash-base-restore"),
+    path("bases/<str:kb_id>/images", images.ImageListView.as_view(), name="image-list"),
+    path("bases/<str:kb_id>/gallery-config", images.GalleryConfigView.as_view(), name="gallery-config"),
+    path("bases/<str:kb_id>/files", images.BaseFileView.as_view(), name="base-file"),
+    path("documents/image/<str:document_id>/<str:chunk_id>", images.ImageInfoView.as_view(), name="image-info"),
     path("initialization/config/<str:kb_id>", bases.BaseSettingsView.as_view(), name="base-settings"),
     path("documents/batch", documents.DocumentBatchView.as_view(), name="document-batch"),
     path("documents/search", documents.DocumentSearchView.as_view(), name="document-search"),

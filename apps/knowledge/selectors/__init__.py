@@ -38,6 +38,17 @@ from apps.knowledge.selectors.documents import (
     move_get,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
+from apps.knowledge.selectors.images import (
+    ImageFilters,
+    file_of,
+    image_count,
+    image_list,
+    image_sources,
+    is_locator,
+    public_file,
+    public_links,
+    with_links,
+)
 from apps.knowledge.selectors.trash import TrashRow, trash_base_get, trash_days, trash_documents, trash_documents_get, trash_list
 from apps.knowledge.selectors.versions import VersionRow, version_get, version_list, version_original
 
@@ -65,6 +76,7 @@ __all__ = [
     "FolderTree",
     "activity_facets",
     "activity_get",
+    "ImageFilters",
     "activity_list",
     "actor_names",
     "as_uuid",
@@ -90,15 +102,23 @@ __all__ = [
     "documents_batch",
     "documents_get",
     "folder_count",
+    "file_of",
     "folder_paths",
     "folder_tree",
     "has_documents",
+    "image_count",
+    "image_list",
+    "image_sources",
     "in_folder",
+    "is_locator",
     "move_get",
     "move_targets",
+    "public_file",
+    "public_links",
     "recent_bases",
     "redacted",
     "revision_list",
     "tag_get",
     "tag_list",
+    "with_links",
 ]

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from django.db.models import Count, Max, Sum
+from django.db.models import Count, F, Max, Sum
 
 from apps.common.actor import Actor
 from apps.common.policy import authorize
-from apps.knowledge.models import BaseVisit, Document, DocumentVersion, KnowledgeBase, ParseStatus
+from apps.knowledge.models import BaseVisit, Document, DocumentImage, DocumentVersion, KnowledgeBase, ParseStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,3 +77,6 @@ def stored_files() -> Iterator[tuple[str, int, int, bool]]:
         yield original, space_id, kb_id, True
         if parsed:
             yield parsed, space_id, kb_id, False
+    pictures = DocumentImage.objects.exclude(storage_path=F("document__storage_path")).order_by("pk")
+    for space_id, kb_id, key in pictures.values_list("space_id", "kb_id", "storage_path").iterator(chunk_size=2000):
+        yield key, space_id, kb_id, False

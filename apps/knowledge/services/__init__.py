@@ -24,6 +24,7 @@ from apps.knowledge.services.documents import (
     tags_replace,
 )
 from apps.knowledge.services.fetching import document_fetch_source
+from apps.knowledge.services.images import image_info_update
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
@@ -85,6 +86,7 @@ __all__ = [
     "summary_regenerate",
     "summary_state_set",
     "summary_store",
+    "image_info_update",
     "tag_create",
     "tag_delete",
     "tag_detach_delete",

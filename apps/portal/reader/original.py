@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from apps.common.actor import Actor
-from apps.common.markdown import MAX_CHARS, render
+from apps.common.markdown import MAX_CHARS, page, render
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors import document_original
 from apps.knowledge.selectors.passages import passage_spans
@@ -23,11 +23,12 @@ from apps.retrieval.selectors import highlights
 PICTURES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 NUMBERED = frozenset("txt log csv tsv json yaml yml ini toml conf properties xml srt vtt tex rst".split())
 MARKDOWN = frozenset({"md", "markdown", "manual"})
+WEB = frozenset({"text/html", "application/xhtml+xml"})
 LONGEST_MENU = 400
 
 
 def kind_of(document: Document) -> str:
-    """How the original can be shown: "pdf", "image", "markdown" or "text" (what was read of it)."""
+    """How the original can be shown: "pdf", "image", "markdown", "web" or "text" (what was read of it)."""
     if document.type == Document.Type.MANUAL:
         return "markdown"
     if not document.storage_path:
@@ -36,6 +37,8 @@ def kind_of(document: Document) -> str:
         return "pdf"
     if document.media_type in PICTURES:
         return "image"
+    if document.media_type in WEB:
+        return "web"
     return "markdown" if document.file_type in MARKDOWN else "text"
 
 
@@ -45,7 +48,7 @@ def original_context(actor: Actor, document: Document, source: Source | None, as
     view = asked.view
     if kind in ("pdf", "image"):
         view = "text" if asked.view == "text" and source else kind
-    elif kind == "markdown":
+    elif kind in ("markdown", "web"):
         view = "formatted" if asked.view == "formatted" else "text"
     else:
         view = "text"
@@ -75,7 +78,9 @@ def _page_of(chunk: Chunk) -> int | None:
 def _views(document: Document, kind: str, view: str, asked: Asked, *, has_text: bool) -> list[dict[str, Any]]:
     """The switch between ways to show the same document; empty when there is only one."""
     names = {"pdf": _("Original"), "image": _("Original"), "formatted": _("Formatted"), "text": _("Text as read")}
-    choices = {"pdf": ["pdf", "text"], "image": ["image", "text"], "markdown": ["text", "formatted"]}.get(kind, [])
+    choices = {"pdf": ["pdf", "text"], "image": ["image", "text"], "markdown": ["text", "formatted"], "web": ["text", "formatted"]}.get(
+        kind, []
+    )
     if not has_text:
         choices = [name for name in choices if name != "text"]
     if len(choices) < 2:
@@ -150,7 +155,7 @@ def _navigation(document: Document, source: Source, part: Part, asked: Asked) ->
 
 
 def formatted(actor: Actor, document: Document) -> Any:
-    """The Markdown of the original as a reader sees it."""
+    """The Markdown or HTML of the original as a reader sees it. SECURITY: both come sanitised out of `apps.common.markdown`."""
     original = document_original(actor=actor, document=document, action="document.read")
     with original.source as source:
         raw = source.read(MAX_CHARS * 4)
@@ -158,7 +163,8 @@ def formatted(actor: Actor, document: Document) -> Any:
         text = raw.decode(original.encoding or "utf-8", "replace")
     except LookupError:
         text = raw.decode("utf-8", "replace")
-    return render(text.lstrip("\ufeff"))
+    text = text.lstrip("\ufeff")
+    return page(text) if kind_of(document) == "web" else render(text)
 
 
 def live_address(document: Document) -> str:

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from apps.knowledge.models import Chunk, Document
+from apps.knowledge.selectors import with_links
 from apps.retrieval.context import ContextPassage
 from apps.retrieval.search import Passage
 
@@ -46,6 +47,12 @@ class KnowledgeSearchIn(serializers.Serializer[Any]):
     mentioned_items = ids(serializers.DictField())
 
 
+class SearchQuery(serializers.Serializer[Any]):
+    """How references to pictures are answered: as handles, or as signed links that need no sign-in and end after an hour."""
+
+    resource_urls = serializers.ChoiceField(choices=("handle", "public"), required=False, default="handle")
+
+
 class ResultOut(serializers.Serializer[Any]):
     """One hit. `match_type`: 0 vector, 1 keyword, 2 neighbour, 4 parent. `metadata` is string to string and says why it is there."""
 
@@ -78,6 +85,10 @@ class ResultOut(serializers.Serializer[Any]):
         if isinstance(instance, Passage):
             row["metadata"] = _why(instance)
             row["matched_content"] = instance.question or instance.snippet.text
+        if links := self.context.get("links"):
+            for name in ("content", "image_info", "matched_content"):
+                if row.get(name):
+                    row[name] = with_links(row[name], links, self.context["root"])
         return row
 
 

@@ -9,9 +9,9 @@ from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, Op
-from apps.common.errors import InvalidInput
-from apps.knowledge.selectors import as_uuid
-from apps.retrieval.api.serializers import HybridSearchIn, KnowledgeSearchIn, ResultOut
+from apps.common.errors import Forbidden, InvalidInput
+from apps.knowledge.selectors import as_uuid, public_links
+from apps.retrieval.api.serializers import HybridSearchIn, KnowledgeSearchIn, ResultOut, SearchQuery
 from apps.retrieval.asking import search_asked
 from apps.retrieval.context import context_of
 from apps.retrieval.models import RetrievalLog
@@ -36,7 +36,26 @@ def _mode(body: dict[str, Any]) -> Mode | None:
     return "text" if words else "vector" if vectors else None
 
 
-class HybridSearchView(ApiView):
+class SearchApiView(ApiView):
+    """Answers hits with references as handles or, where `resource_urls=public` asks for it, as signed links."""
+
+    def wants_links(self) -> bool:
+        """Raises: InvalidInput on another value; Forbidden for an API key that is limited to some bases."""
+        if self.asked()["resource_urls"] == "handle":
+            return False
+        if self.actor.kind == "key" and self.actor.kb_uids is not None:
+            raise Forbidden(_("A key limited to some bases cannot make public links."), code="key_scope")
+        return True
+
+    def hits(self, found: list[Any] | None, links: bool, **extra: Any) -> Response:
+        if links and found:
+            texts = [text for hit in found for text in (hit.chunk.content, hit.chunk.image_info)]
+            root = self.request.build_absolute_uri("/").rstrip("/")
+            self.render_context = {"links": public_links(actor=self.actor, texts=texts), "root": root}
+        return self.render(found, **extra)
+
+
+class HybridSearchView(SearchApiView):
     """Contract knowledge 8.1; GET with a JSON body is accepted as well."""
 
     operations = {
@@ -46,6 +65,7 @@ class HybridSearchView(ApiView):
             description="`data` is null when nothing matches. Passages around the hits follow them unless `skip_context_enrichment`. "
             "`legs` says what words and vectors did; a leg that could not run says why, and the other answers alone.",
             body=HybridSearchIn,
+            query=SearchQuery,
             reply=ResultOut,
             shape="list",
             invalid_code=1000,
@@ -59,6 +79,7 @@ class HybridSearchView(ApiView):
         return self.post(request, kb_id)
 
     def post(self, request: Any, kb_id: str) -> Response:
+        links = self.wants_links()
         body = self.read()
         mode = _mode(body)
         base = as_uuid(kb_id) or NOBODY
@@ -85,10 +106,10 @@ class HybridSearchView(ApiView):
         results = search_asked(actor=self.actor, door=door, query=body["query_text"], scope=scope, options=options)
         hits = results.hits if mode is not None else []
         around = [] if body["skip_context_enrichment"] else context_of(actor=self.actor, hits=hits)
-        return self.render([*hits, *around] or None, legs=results.legs)
+        return self.hits([*hits, *around] or None, links, legs=results.legs)
 
 
-class KnowledgeSearchView(ApiView):
+class KnowledgeSearchView(SearchApiView):
     """Contract knowledge 8.2 and platform 2.5."""
 
     operations = {
@@ -96,6 +117,7 @@ class KnowledgeSearchView(ApiView):
             "search.run",
             summary="Search across knowledge bases",
             body=KnowledgeSearchIn,
+            query=SearchQuery,
             reply=ResultOut,
             shape="list",
             invalid_code=1000,
@@ -105,6 +127,7 @@ class KnowledgeSearchView(ApiView):
     }
 
     def post(self, request: Any) -> Response:
+        links = self.wants_links()
         body = self.read()
         named = [*([body["knowledge_base_id"]] if body.get("knowledge_base_id") else []), *(body.get("knowledge_base_ids") or [])]
         documents, tags = list(body.get("knowledge_ids") or []), list(body.get("tag_ids") or [])
@@ -121,4 +144,4 @@ class KnowledgeSearchView(ApiView):
         )
         door = RetrievalLog.Door.REST_SPACE
         results = search_asked(actor=self.actor, door=door, query=body["query"], scope=scope, options=Options(limit=10))
-        return self.render(results.hits, legs=results.legs)
+        return self.hits(results.hits, links, legs=results.legs)

@@ -12,6 +12,7 @@ import "./core/toast.js";
 import "./core/tree.js";
 import "./components/documents.js";
 import "./components/folders.js";
+import "./components/viewer.js";
 import { combobox } from "./components/combobox.js";
 import { palette } from "./components/palette.js";
 import { pdfViewer } from "./components/pdf-viewer.js";

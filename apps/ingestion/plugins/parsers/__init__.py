@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from apps.ingestion.plugins import pictures
 from apps.ingestion.plugins.parsers import (  # noqa: F401 - importing registers
     delimited,
     docx,
@@ -53,6 +54,7 @@ def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
     """
     name, parser, media_type = parser_for(request)
     document = parser.parse(replace(request, media_type=media_type), progress)
+    pictures.keep(document)
     document.parser = document.parser or name
     document.media_type = document.media_type or media_type
     kind = sniff(request.path, request.file_name)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.ingestion.plugins.builder import DocumentBuilder
+from apps.ingestion.plugins.parsers.pdf_images import PagePicture, PictureFinder, place_pictures
 from apps.ingestion.plugins.parsers.pdf_layout import add_page, find_furniture, heading_sizes
 from apps.ingestion.plugins.parsers.pdf_lines import Line, is_garbled, page_lines
 from apps.ingestion.plugins.parsers.pdf_tables import MIN_DRAWN_PATHS, PageTable, TableFinder
@@ -30,6 +31,7 @@ class Page:
     lines: list[Line] = field(default_factory=list)
     tables: list[PageTable] = field(default_factory=list)
     fields: list[str] = field(default_factory=list)
+    pictures: list[PagePicture] = field(default_factory=list)
     state: str = "text"  # text blank scan garbled damaged ocr
     note: str = ""
 
@@ -44,7 +46,7 @@ class PdfParser:
 
         builder = DocumentBuilder(request.max_chars)
         opened, locked = _open(pdfium, request)
-        finder = TableFinder(request.path, request.password if locked else "")
+        finder, pictures = TableFinder(request.path, request.password if locked else ""), PictureFinder()
         with LOCK, contextlib.closing(opened) as pdf:
             count = len(pdf)
             if count == 0:
@@ -55,7 +57,7 @@ class PdfParser:
                 pdf.init_forms()
             pages = []
             for index in range(count):
-                pages.append(self._page(pdfium, pdf, index, request, finder))
+                pages.append(self._page(pdfium, pdf, index, request, finder, pictures))
                 progress(index + 1, count, "pages")
             title = _title(pdf)
         finder.close()
@@ -65,6 +67,8 @@ class PdfParser:
         if locked:
             builder.warn("opened_with_password", "it was opened with a password, which was not kept")
         self._compose(builder, pages)
+        if pictures.is_full:
+            builder.warn("images_skipped", "more pictures than are kept")
         if finder.spent:
             builder.warn(
                 "tables_skipped", f"tables were looked for on the first {finder.pages} ruled pages only; later ones are read as lines"
@@ -77,7 +81,7 @@ class PdfParser:
             details={k: v for k, v in (("ocr_pages", [p.number for p in pages if p.state == "ocr"]),) if v},
         )
 
-    def _page(self, pdfium: Any, pdf: Any, index: int, request: ParseRequest, finder: TableFinder) -> Page:
+    def _page(self, pdfium: Any, pdf: Any, index: int, request: ParseRequest, finder: TableFinder, pictures: PictureFinder) -> Page:
         page = Page(index + 1)
         try:
             handle = pdf[index]
@@ -87,6 +91,7 @@ class PdfParser:
         with contextlib.closing(handle):
             try:
                 self._read(pdfium, handle, page, request, finder)
+                page.pictures = pictures.find(pdfium, handle)
             except pdfium.PdfiumError as error:
                 page.state, page.note = "damaged", str(error)
         return page
@@ -139,6 +144,7 @@ class PdfParser:
                     "page_unreadable", f"the text layer of page {page.number} is unreadable and was left out", place, key=str(page.number)
                 )
             add_page(builder, page.number, page.lines, page.tables, sizes, furniture)
+            place_pictures(builder, page.number, page.pictures)
             if page.fields:
                 builder.add("paragraph", "\n".join(page.fields), place)
 

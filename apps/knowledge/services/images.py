@@ -1,0 +1,76 @@
+"""Changing what is said about pictures."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from apps.common.activity import audit
+from apps.common.actor import Actor
+from apps.common.errors import InvalidInput
+from apps.common.policy import authorize
+from apps.knowledge.models import Chunk, DocumentImage
+
+MAX_BYTES = 200_000
+_TEXTS = ("caption", "ocr_text")
+
+
+def image_info_update(*, actor: Actor, chunk: Chunk, image_info: str) -> Chunk:
+    """The passage with another `image_info` (contract knowledge 4.19, 7.1); the gallery shows its captions, texts and attributes.
+
+    Raises: InvalidInput when it is not a JSON list of objects, or names a picture this passage did not have.
+    """
+    authorize(actor, "image.update", chunk)
+    entries = _entries(image_info)
+    with transaction.atomic():
+        locked = Chunk.objects.select_related("kb", "document").select_for_update(of=("self",)).get(pk=chunk.pk)
+        known = {str(entry.get(name)) for entry in _entries(locked.image_info) for name in ("url", "original_url") if entry.get(name)}
+        for number, entry in enumerate(entries):
+            if str(entry["url"]) not in known:
+                raise InvalidInput(
+                    _("image_info: entry %(number)d names an image that this passage does not have.") % {"number": number},
+                    field="image_info",
+                )
+        locked.image_info = json.dumps(entries, ensure_ascii=False) if entries else ""
+        locked.save(update_fields=["image_info", "updated_at"])
+        rows = {row.url: row for row in DocumentImage.objects.filter(chunk=locked)}
+        for entry in entries:
+            if (row := rows.get(str(entry["url"]))) is not None:
+                _describe(row, entry)
+        audit(
+            actor,
+            "image.updated",
+            base=locked.kb.uid,
+            target_type="chunk",
+            target_id=str(locked.uid),
+            document=str(locked.document.uid),
+            images=len(entries),
+        )
+    return locked
+
+
+def _entries(raw: str) -> list[dict[str, Any]]:
+    if len(raw.encode("utf-8", "replace")) > MAX_BYTES:
+        raise InvalidInput(_("image_info: more than 200,000 bytes."), field="image_info")
+    try:
+        loaded = json.loads(raw) if raw.strip() else []
+    except (ValueError, RecursionError):
+        raise InvalidInput(_("image_info: not JSON text."), field="image_info") from None
+    if not isinstance(loaded, list) or not all(isinstance(entry, dict) and isinstance(entry.get("url"), str) for entry in loaded):
+        raise InvalidInput(_("image_info: send a list of objects, each with its url."), field="image_info")
+    for entry in loaded:
+        if any(not isinstance(entry.get(name, ""), str) for name in _TEXTS):
+            raise InvalidInput(_("image_info: caption and ocr_text are texts."), field="image_info")
+    return loaded
+
+
+def _describe(row: DocumentImage, entry: dict[str, Any]) -> None:
+    values: dict[str, Any] = {name: entry[name] for name in _TEXTS if name in entry}
+    observed = entry.get("attrs")
+    if isinstance(observed, dict) and isinstance(observed.get("attrs"), dict):
+        values["attrs"] = observed["attrs"]
+    DocumentImage.objects.filter(pk=row.pk).update(**values, updated_at=timezone.now())
