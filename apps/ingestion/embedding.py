@@ -68,6 +68,7 @@ def _index(document: Document) -> None:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES as error:
         raise TransientError(f"the index cannot be written: {error}", code="internal") from error
+    services.document_findable(document)
 
 
 def _model_of(run: IngestionRun, document: Document) -> tuple[str, Embedder | None]:

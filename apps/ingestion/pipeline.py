@@ -200,7 +200,7 @@ def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
 
 
 def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
-    """Replace the document's passages, make it findable and queue its vectors: one transaction, then the index."""
+    """Replace the document's passages and queue its vectors in one transaction; then put its words into the index and call it findable."""
     document = work.document
     key = parsed_key(document, work.run.pk)
     old_keys = [document.parsed_path, *keys_of(document)]
@@ -231,6 +231,8 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
         index_documents(document.space_id, [document.pk])
     except INDEX_FAILURES:
         log.exception("the words of document %s are not indexed yet; its next pass does it", document.pk)
+    else:
+        services.document_findable(document)
 
 
 def _replace_chunks(document: Document, result: ChunkResult) -> int:
@@ -283,8 +285,7 @@ def _update_document(work: Pass, parsed: ParsedDocument, key: str, count: int) -
         deleted_at__isnull=True,
         parse_status__in=[ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING],
     ).update(
-        parse_status=ParseStatus.FINALIZING,
-        pending_subtasks_count=1,
+        pending_subtasks_count=1,  # the state stays: it is findable only once the index has its words
         enabled=True,
         title=title[:1024],
         parsed_path=key,

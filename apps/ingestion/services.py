@@ -149,9 +149,22 @@ def document_leave(document: Document, status: str, *, reason: str = "", error: 
     return bool(moved)
 
 
+def document_findable(document: Document) -> None:
+    """The index has the document's words: what is left are its vectors. Harmless for one that was deleted, stopped or parsed anew."""
+    Document.objects.filter(
+        pk=document.pk, attempt=document.attempt, deleted_at__isnull=True, parse_status=ParseStatus.PROCESSING, chunk_count__gt=0
+    ).update(parse_status=ParseStatus.FINALIZING, updated_at=timezone.now())
+
+
 def embed_failed(document: Document, run: IngestionRun) -> None:
-    """Vectors could not be made: the document stays findable by its words and says so (a failed enrichment never fails a document)."""
+    """Vectors could not be made: the document stays findable by its words and says so (a failed enrichment never fails a document).
+
+    One whose words never came into the index is not findable: it has failed.
+    """
     reason = run.reason if run.reason in ("stalled", "internal") or run.reason in FAILURES else "embedding_unavailable"
+    if document.parse_status == ParseStatus.PROCESSING:
+        document_fail(document, reason, run.error, stage="embedding")
+        return
     trace.finish(document, document.attempt, "embedding", Span.Status.FAILED, reason=reason, error=run.error)
     document_complete(document, remark=reason, error=run.error)
     # One that was complete before (its passages were edited, or its vectors were tried again) stays so, and says what is wrong with it now.

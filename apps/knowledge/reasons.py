@@ -6,7 +6,7 @@ A code that is not listed is shown as `internal`, never raw.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from django.utils.translation import gettext_lazy as _
@@ -61,7 +61,7 @@ REASONS: dict[str, Reason] = {
         _("Locked"),
         _("The file is protected by a password"),
         _("It cannot be opened without it."),
-        _("Save a copy without the password and upload that."),
+        _("A PDF: enter its password on its page, it is used once and not kept. Any other file: upload a copy without the password."),
         "upload",
     ),
     "wrong_password": Reason(
@@ -211,14 +211,11 @@ REASONS |= {
     if code not in REASONS
 }
 
-#: A locked PDF is opened here; an encrypted Office file has to come in without its password.
-LOCKED_PDF = Reason(
-    _("Locked"),
-    _("The file is protected by a password"),
-    _("It cannot be opened without it."),
-    _("Enter the password: it is used once and not kept. Or upload a copy without it."),
-    "password",
+#: A locked PDF is opened here; an encrypted Office file has to come in without its password. `REASONS["locked"]` speaks of both.
+LOCKED_PDF = replace(
+    REASONS["locked"], next=_("Enter the password: it is used once and not kept. Or upload a copy without it."), step="password"
 )
+LOCKED_OTHER = replace(REASONS["locked"], next=_("Save a copy without the password and upload that."))
 
 #: Waiting and silence: not failures, but states that ask for somebody.
 NO_WORKER = Reason(
@@ -261,14 +258,14 @@ QUEUED_LONG = Reason(
 
 
 def reason_of(code: str) -> Reason:
-    """The words of a code; those of `internal` when the code is not on the list."""
+    """The words of a code where no document is at hand; those of `internal` when the code is not on the list."""
     return REASONS.get(code, REASONS["internal"])
 
 
 def reason_for(document: Document) -> Reason:
     """The words for a document that has a reason."""
-    if document.reason == "locked" and is_pdf(document):
-        return LOCKED_PDF
+    if document.reason == "locked":
+        return LOCKED_PDF if is_pdf(document) else LOCKED_OTHER
     return reason_of(document.reason)
 
 

@@ -144,6 +144,8 @@ def _state(document: Document, run: Mapping[str, Any] | None, stall: str) -> tup
         return "completed", _("Ready"), reason, _partial(document, reason)
     if status == ParseStatus.COMPLETED and (left_out := left_out_text(document)):
         return "completed", _("Ready"), None, left_out
+    if status == ParseStatus.PROCESSING and run and run["kind"] in ("embed", "embed_remote"):
+        return str(status), _("Reading"), None, _("Its words are being put into the search index")
     words = {
         ParseStatus.DRAFT: (_("Draft"), _("Only found after publishing")),
         ParseStatus.PENDING: (_("Waiting"), ""),

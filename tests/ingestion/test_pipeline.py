@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from apps.common.errors import TransientError
 from apps.common.jobs.models import RunState
 from apps.common.scope import space_scope, unscoped
 from apps.ingestion import services
@@ -60,6 +61,36 @@ def kit() -> Kit:
 def find(kit: Kit, query: str, **options: Any) -> Results:
     with space_scope(kit.space.pk):
         return search(actor=kit.actor, query=query, scope=Scope(kb_uids=(kit.base.uid,)), options=Options(**options))
+
+
+def no_room(*_args: Any, **_options: Any) -> None:
+    raise TransientError("the search index words.sqlite3 cannot be used now: database or disk is full", code="index_busy")
+
+
+def test_a_document_is_called_findable_only_once_the_index_has_its_words(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = kit.upload("manual.md", MANUAL)
+    with monkeypatch.context() as full:
+        full.setattr("apps.ingestion.pipeline.index_documents", no_room)
+        assert work_all(services.PARSE) == 1
+    document = kit.reload(document)
+    assert (document.parse_status, document.chunk_count > 0) == ("processing", True)
+    assert find(kit, "ERR-4021", mode="text").hits == []
+    work_all()
+    assert kit.reload(document).parse_status == "completed"
+    assert find(kit, "ERR-4021", mode="text").hits[0].document.pk == document.pk
+
+
+def test_a_document_whose_words_never_came_into_the_index_has_failed(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    document = kit.upload("manual.md", MANUAL)
+    with monkeypatch.context() as full:
+        full.setattr("apps.ingestion.pipeline.index_documents", no_room)
+        assert work_all(services.PARSE) == 1
+    with space_scope(kit.space.pk):
+        run = IngestionRun.objects.get(document=document, kind=services.EMBED)
+        run.state, run.reason, run.error = RunState.FAILED, "internal", "the index cannot be written"
+        services.run_ended(run)
+    document = kit.reload(document)
+    assert (document.parse_status, document.reason, document.chunk_count) == ("failed", "internal", 0)
 
 
 def test_a_document_is_found_by_words_before_its_vectors_are_made(kit: Kit) -> None:

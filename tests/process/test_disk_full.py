@@ -115,7 +115,8 @@ def test_a_full_disk_costs_time_and_nothing_else(stack: LiveStack) -> None:
     with full(data / "index"):
         third = rest.upload(base, "third.md", large.replace("second", "third")).body["data"]["id"]
         until(lambda: last_run(data)[1] >= 1, "the run to be put off", timeout_s=60)
-        assert rest.document(third)["parse_status"] == "finalizing"  # its passages are stored, the index follows
+        assert rest.document(third)["parse_status"] == "processing"  # its passages are stored, but no word of it is found yet
+        assert rest.search(base, "thirdword") == []
         assert [hit["knowledge_id"] for hit in rest.search(base, "firstword")] == [first]
     assert rest.wait(third, timeout_s=90)["parse_status"] == "completed"
     assert rest.search(base, "thirdword")[0]["knowledge_id"] == third

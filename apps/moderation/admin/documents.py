@@ -13,7 +13,7 @@ from django.utils.translation import ngettext, pgettext_lazy
 from apps.common.errors import DomainError
 from apps.ingestion.models import IngestionRun, Span
 from apps.knowledge.models import Document, ParseStatus
-from apps.knowledge.reasons import REASONS, reason_of
+from apps.knowledge.reasons import REASONS, reason_for, reason_of
 from apps.moderation.acts import ACTS
 from apps.moderation.admin.base import BaseFilter, ChoiceFilter, MetadataAdmin, SpaceFilter, base_link, mark, space_link
 from apps.moderation.admin.spaces import access_of
@@ -147,7 +147,7 @@ class DocumentAdmin(MetadataAdmin):
                 _("Deleted on %(day)s") % {"day": when(obj.deleted_at)} if obj.deleted_at else obj.get_parse_status_display(),
                 tone="off" if obj.deleted_at else TONES.get(obj.parse_status, ""),
             ),
-            *(_why(obj.reason) if obj.reason else []),
+            *(_why(obj) if obj.reason else []),
             *([Fact(_("Error"), obj.error_message, code=True)] if obj.error_message else []),
             Fact(_("Space"), obj.space.name, reverse("admin:spaces_space_change", args=[obj.space_id])),
             Fact(_("Knowledge base"), obj.kb.name, reverse("admin:knowledge_knowledgebase_change", args=[obj.kb_id])),
@@ -199,8 +199,8 @@ def state_mark(document: Any) -> Any:
     return mark(TONES.get(document.parse_status, ""), document.get_parse_status_display())
 
 
-def _why(code: str) -> list[Fact]:
-    reason = reason_of(code)
+def _why(document: Any) -> list[Fact]:
+    reason = reason_for(document)
     said = _("%(title)s. %(why)s") % {"title": reason.title, "why": reason.why}
     return [Fact(_("Reason"), said), Fact(_("What to do"), reason.next)]
 

@@ -53,7 +53,7 @@ def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
     Raises: ParseFailure.
     """
     name, parser, media_type = parser_for(request)
-    document = parser.parse(replace(request, media_type=media_type), progress)
+    document = _parsed(parser, replace(request, media_type=media_type), progress)
     pictures.keep(document)
     document.parser = document.parser or name
     document.media_type = document.media_type or media_type
@@ -63,3 +63,16 @@ def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
         message = f"the name says .{claimed}, but the content is of the type .{kind.extension}; the content was believed"
         document.warnings.append(ParseWarning("type_mismatch", message))
     return document
+
+
+def _parsed(parser: Parser, request: ParseRequest, progress: Progress) -> ParsedDocument:
+    """What the parser makes of the file.
+
+    Libraries written in Rust panic on some damaged files: that is no Exception, and its class cannot be imported.
+    """
+    try:
+        return parser.parse(request, progress)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise ParseFailure("corrupt", "the file is damaged and cannot be read") from error

@@ -7,8 +7,10 @@ from typing import Any
 
 from apps.ingestion.plugins.archives import check_archive
 from apps.ingestion.plugins.builder import DocumentBuilder, one_line
+from apps.ingestion.plugins.parsers.binary_cells import read_xls_cells, read_xlsb_cells
 from apps.ingestion.plugins.parsers.delimited import column_letters
 from apps.ingestion.plugins.parsers.number_formats import general
+from apps.ingestion.plugins.parsers.ods_cells import read_ods_cells
 from apps.ingestion.plugins.parsers.table_shape import is_header, is_number, is_second_header, join_headers
 from apps.ingestion.plugins.parsers.xlsx_cells import SheetCells, read_cells
 from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, ParseRequest, Position, Progress, parsers
@@ -55,7 +57,9 @@ class SheetParser:
         cells: dict[str, SheetCells] = {}
         if zipped:
             check_archive(request.path, request.max_unpacked_bytes)
-            cells = read_cells(request.path)
+            cells = read_cells(request.path) or read_ods_cells(request.path) or read_xlsb_cells(request.path)
+        else:
+            cells = read_xls_cells(request.path)
         builder = DocumentBuilder(request.max_chars)
         try:
             book = calamine.CalamineWorkbook.from_path(str(request.path))
@@ -107,7 +111,7 @@ def _rows(builder: DocumentBuilder, sheet: Any, name: str, cells: SheetCells) ->
     kept: dict[tuple[int, int], str] = {}
     rows: list[Row] = []
     uncalculated = cells.uncalculated
-    for r, values in enumerate(sheet.iter_rows() if sheet.start[0] == 0 else _from_top(sheet)):
+    for r, values in enumerate(sheet.iter_rows() if sheet.start == (0, 0) else _from_top(sheet)):
         line: list[str] = []
         for c, value in enumerate(values):
             at = (r, c)
@@ -129,7 +133,7 @@ def _rows(builder: DocumentBuilder, sheet: Any, name: str, cells: SheetCells) ->
 
 
 def _from_top(sheet: Any) -> Any:
-    """calamine leaves out empty rows and columns before the first value in some formats; to_python gives them all."""
+    """calamine leaves out empty columns, and in some formats rows, before the first value; to_python gives them all."""
     return sheet.to_python(skip_empty_area=False)
 
 

@@ -38,8 +38,8 @@ def read_cells(path: Path) -> dict[str, SheetCells]:
     found: dict[str, SheetCells] = {}
     try:
         with zipfile.ZipFile(path) as archive:
-            book = _xml(read_part(archive, "xl/workbook.xml"))
-            rels = _xml(read_part(archive, "xl/_rels/workbook.xml.rels"))
+            book = parse_xml(read_part(archive, "xl/workbook.xml"))
+            rels = parse_xml(read_part(archive, "xl/_rels/workbook.xml.rels"))
             targets = {r.get("Id"): r.get("Target") or "" for r in rels.iter("{*}Relationship")}
             formats = _formats(read_part(archive, "xl/styles.xml"))
             date1904 = any(p.get("date1904") in ("1", "true") for p in book.iter("{*}workbookPr"))
@@ -53,7 +53,7 @@ def read_cells(path: Path) -> dict[str, SheetCells]:
     return found
 
 
-def _xml(data: bytes):  # type: ignore[no-untyped-def]
+def parse_xml(data: bytes):  # type: ignore[no-untyped-def]
     from lxml import etree
 
     return etree.fromstring(data or b"<x/>", etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False))
@@ -61,7 +61,7 @@ def _xml(data: bytes):  # type: ignore[no-untyped-def]
 
 def _formats(data: bytes) -> list[str]:
     """The format code of each cell style, "" for General."""
-    root = _xml(data)
+    root = parse_xml(data)
     codes = dict(BUILT_IN)
     for item in root.iter("{*}numFmt"):
         number = item.get("numFmtId") or ""
