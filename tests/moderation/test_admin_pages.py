@@ -105,7 +105,7 @@ def test_lists_say_what_is_in_the_rows(house: House) -> None:
     assert "pump.txt" not in house.page("knowledge_document_changelist", query="?space=999999")
     assert "The file is protected by a password" in house.page("knowledge_document_change", document.pk)
     front = house.page("index")
-    assert "The file is protected by a password" in front and "Save a copy without the password and upload that." in front
+    assert "The file is protected by a password" in front and "enter its password on its page" in front
 
 
 def test_pages_of_one_thing(house: House) -> None:

@@ -18,7 +18,7 @@ from django.utils.translation import override
 from apps.common.scope import unscoped
 from apps.ingestion.plugins.protocol import REASONS as PARSER_REASONS
 from apps.knowledge.models import Document, Tag
-from apps.knowledge.reasons import REASONS, reason_of
+from apps.knowledge.reasons import REASONS, reason_for, reason_of
 from apps.llm.failures import FAILURES
 from apps.portal.document_query import ListQuery
 from tests.support.shelf import HTMX, Shelf
@@ -80,7 +80,7 @@ def test_a_failed_document_says_why_and_what_next(shelf: Shelf, reason: str, wor
     document = shelf.document("a.txt", parse_status="failed", reason=reason, error_message="raw text of the log")
     row = row_of(shelf.admin.get(shelf.url()), document)
     with override("en"):
-        next_step = str(reason_of(reason).next)
+        next_step = str(reason_for(document).next)
     assert f"{word} {note}" in row and next_step in row
     buttons = [label for label in ("Parse again", "Encoding…") if row.endswith(f" {label}")]
     assert buttons == ([step] if step else [])
@@ -281,12 +281,12 @@ def test_renaming_keeps_what_was_typed_when_it_is_refused(shelf: Shelf) -> None:
 
 
 def test_parsing_again_with_another_encoding_is_remembered_and_can_be_taken_back(shelf: Shelf) -> None:
-    document = shelf.document("a.txt", parse_status="failed", reason="unreadable_text", metadata={"process_overrides": {"ocr": True}})
+    document = shelf.document("a.txt", parse_status="failed", reason="unreadable_text", metadata={"process_overrides": {"summary_enabled": True}})
     shelf.member.post(shelf.document_url(document, "reparse"), {"encoding": "gb18030"}, headers=HTMX)
     assert shelf.fresh(document).parse_status == "pending"
-    assert shelf.fresh(document).metadata["process_overrides"] == {"ocr": True, "encoding": "gb18030"}
+    assert shelf.fresh(document).metadata["process_overrides"] == {"summary_enabled": True, "encoding": "gb18030"}
     shelf.member.post(shelf.document_url(document, "reparse"), {"encoding": ""}, headers=HTMX)
-    assert shelf.fresh(document).metadata["process_overrides"] == {"ocr": True}
+    assert shelf.fresh(document).metadata["process_overrides"] == {"summary_enabled": True}
 
 
 def test_stopping_is_said_and_twice_is_harmless(shelf: Shelf) -> None:
@@ -447,8 +447,8 @@ def test_menus_offer_only_what_a_document_can_do(shelf: Shelf) -> None:
         menu = shelf.member.get(shelf.document_url(document, "menu"), headers=HTMX).content.decode()
         return re.findall(r'menu__text"><span>([^<]*)', menu)
 
-    assert items(file) == ["Open", "Download original", "Rename…", "Tags…", "Move to a folder…", "Parse again", "Delete…"]
-    assert items(flying) == ["Open", "Download original", "Rename…", "Tags…", "Move to a folder…", "Stop", "Delete…"]
+    assert items(file) == ["Open", "Download original", "Versions", "Rename…", "Tags…", "Move to a folder…", "Parse again", "Delete…"]
+    assert items(flying) == ["Open", "Download original", "Versions", "Rename…", "Tags…", "Move to a folder…", "Stop", "Delete…"]
     assert items(written) == ["Open", "Edit", "Download original", "Rename…", "Tags…", "Move to a folder…", "Delete…"]
 
 
