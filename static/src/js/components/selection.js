@@ -35,7 +35,7 @@ export const selection = () => ({
     root.addEventListener("htmx:afterSettle", () => this.paint());
     root.addEventListener("htmx:configRequest", (event) => this.attach(event));
     root.addEventListener("submit", (event) => this.attachForm(event.target), true);
-    root.kbSelected = () => [...this.ids];
+    root.kbSelected = () => ({ ids: [...this.ids], everything: this.everything });
     this.finished = () => this.none();
     document.body.addEventListener("kb:selection-done", this.finished);
     this.paint();
