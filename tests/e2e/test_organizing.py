@@ -100,15 +100,28 @@ def _folders(page: playwright.Page) -> None:
     expect(_folder(page, "Devices")).to_be_focused()
     page.keyboard.press("F2")
     expect(dialog.get_by_label("Path")).to_be_focused()
-    page.keyboard.type("Probes")  # what was there is selected, typing replaces it
+    page.keyboard.type("Tools/Probes")  # what was there is selected, typing replaces it
     page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(r"\?folder=Probes$"))
+    page.wait_for_url(re.compile(r"\?folder=Tools(/|%2F)Probes$"))
     expect(page.locator("#documents tr[data-row]")).to_have_count(3)
-    expect(_folder(page, "Probes")).to_be_focused()
+    expect(_folder(page, "Tools/Probes")).to_be_focused()
     page.keyboard.press("Delete")
     expect(dialog).to_contain_text("3 documents lie in it or below.")
     page.keyboard.press("Escape")
-    expect(_folder(page, "Probes")).to_be_focused()
+    expect(_folder(page, "Tools/Probes")).to_be_focused()
+
+    page.keyboard.press("Home")
+    page.keyboard.press("Enter")
+    expect(page.locator("#documents tr[data-row]")).to_have_count(4)
+    expect(_folder(page, "Tools/Probes")).to_have_count(0)  # closed again: its branch is asked for when it opens
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    expect(_folder(page, "Tools/Probes")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#documents tr[data-row]")).to_have_count(3)
+    expect(page.locator(".docs__trail")).to_contain_text("Probes")
+    expect(_folder(page, "Tools/Probes")).to_be_focused()
 
 
 def _tags(page: playwright.Page) -> None:
@@ -169,7 +182,7 @@ def _activity(page: playwright.Page) -> None:
     rows = page.locator("#activity tbody tr")
     expect(rows.first).to_contain_text("Tag deleted")
     expect(rows.first).to_contain_text("ada")
-    renamed = rows.filter(has_text="Devices → Probes")
+    renamed = rows.filter(has_text="Devices → Tools/Probes")
     expect(renamed).to_contain_text("ada")
     renamed.get_by_role("link").click()
     expect(page.get_by_role("dialog")).to_contain_text("Folder")

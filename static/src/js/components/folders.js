@@ -51,7 +51,7 @@ function paint() {
     let group = home().querySelector(".tree");
     for (let depth = above.length; depth > 0; depth -= 1) {
       const link = find(above.slice(0, depth).join("/"));
-      const list = link?.closest(".tree__item").querySelector(":scope > .tree__group:not([data-tree-load]:empty)");
+      const list = link?.closest(".tree__item").querySelector(":scope > .tree__group:not(:has(> [data-tree-load]))");
       if (!list) continue;
       group = list;
       label = path.split("/").slice(depth).join("/");
@@ -77,7 +77,7 @@ function tile(path) {
 
 eachAdded("#folders", paint);
 eachAdded("#documents", paint);
-document.addEventListener("htmx:afterSettle", (event) => event.target.matches?.("[data-tree-load]") && paint());
+eachAdded("[data-folders] .tree__group > .tree__item:first-child", paint); // a branch that was opened
 
 // These three leave for another page: the keyboard finds its place in the tree there.
 const BACK = "kb:folder-focus";

@@ -6,8 +6,8 @@ const links = (tree) => [...tree.querySelectorAll(".tree__link")].filter((link) 
 function setOpen(item, open) {
   if (!item.hasAttribute("aria-expanded")) return;
   item.setAttribute("aria-expanded", String(open));
-  const lazy = item.querySelector(":scope > [data-tree-load]");
-  if (open && lazy) lazy.dispatchEvent(new CustomEvent("tree:open", { bubbles: true }));
+  const lazy = item.querySelector(":scope > .tree__group > [data-tree-load]");
+  if (open && lazy) lazy.dispatchEvent(new CustomEvent("tree:open"));
 }
 
 on("click", ".tree__toggle", (event, button) => {
