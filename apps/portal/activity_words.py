@@ -59,6 +59,10 @@ FIELDS: dict[str, Any] = {
     "embedding_model_id": _("Embedding model"),
     "summary_model_id": _("Language model"),
 }
+DETAILS: dict[str, Any] = {
+    "count": _("How many"),
+    "changed_fields": _("What changed"),
+}
 
 
 def action_word(action: str) -> str:
@@ -74,7 +78,8 @@ def subject_of(row: Activity) -> str:
         return str(details["title"])
     more = int(details.get("count") or len(titles)) - 1
     if not titles:
-        return ""
+        moved = (details.get("changes") or {}).get("folder_path")  # a folder that was renamed names no documents
+        return f"{moved['before']} → {moved['after']}" if moved else ""
     return f"{titles[0]} +{more}" if more > 0 else str(titles[0])
 
 
@@ -83,3 +88,13 @@ def shown(value: Any) -> str:
     if value is None or value == "":
         return ""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)
+
+
+def details_of(details: dict[str, Any]) -> list[tuple[str, str, bool]]:
+    """What else was written down: name, value, and whether the name is in words. Fields shown with before and after are left out."""
+    lines = []
+    for name, value in details.items():
+        if name == "changed_fields" and isinstance(value, list):
+            value = ", ".join(str(FIELDS.get(field, field)) for field in value)
+        lines.append((str(DETAILS.get(name, name)), shown(value), name in DETAILS))
+    return lines

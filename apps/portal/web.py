@@ -59,20 +59,23 @@ class DialogView(PageView):
         patch_vary_headers(response, ["HX-Request"])
         return response
 
-    def done(self, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "") -> HttpResponse:
+    def done(self, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "", gone: str = "") -> HttpResponse:
         """The dialog closes, the list behind it is read again and a toast says what happened; without script: the page `back`."""
-        return done(self.request, text, back=back, kind=kind, detail=detail, undo=undo)
+        return done(self.request, text, back=back, kind=kind, detail=detail, undo=undo, gone=gone)
 
 
-def done(request: HttpRequest, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "") -> HttpResponse:
+def done(
+    request: HttpRequest, text: str, *, back: str, kind: str = "success", detail: str = "", undo: str = "", gone: str = ""
+) -> HttpResponse:
     """After an action: a toast and fresh lists for htmx, else a redirect to `back` with the same message.
 
-    `undo`: where to POST to take it back.
+    `undo`: where to POST to take it back. `gone`: id of a row that is no longer there to be selected.
     """
     if is_htmx(request):
         response = HttpResponse()
         toast = {"text": text, "kind": kind, "detail": detail, **({"undo_url": undo} if undo else {})}
-        response["HX-Trigger"] = json.dumps({"toast": toast, "kb:changed": {}})
+        left = {"kb:row-gone": {"id": gone}} if gone else {}
+        response["HX-Trigger"] = json.dumps({"toast": toast, **left, "kb:changed": {}})
         return response
     level = {"success": messages.SUCCESS, "warning": messages.WARNING, "danger": messages.ERROR}.get(kind, messages.INFO)
     messages.add_message(request, level, f"{text} {detail}".strip())

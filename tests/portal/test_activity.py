@@ -91,7 +91,7 @@ def test_the_drawer_shows_before_and_after_and_hides_secrets(shelf: Shelf) -> No
     row = act(shelf, details={"title": "Base", "changes": changes, "client_secret": "sk-4", "count": 2})
     html = shelf.admin.get(shelf.url(f"activity/{row.pk}"), headers=HTMX).content.decode()
     shown = text_of(html)
-    assert "Name Before Old After New" in shown and "count 2" in shown
+    assert "Name Before Old After New" in shown and "How many 2" in shown
     assert "sk-" not in html and "•••" in html and "A secret in it is not shown." in shown
     rest = shelf.admin.get(
         f"/api/v1/knowledge-bases/{shelf.base.uid}/activity?action=kb.updated", headers={"X-Tenant-ID": str(shelf.space.pk)}

@@ -95,7 +95,7 @@ def test_an_existing_folder_takes_another_in_only_when_asked(shelf: Shelf) -> No
     with unscoped("test look"):
         assert sorted(Document.objects.values_list("folder_path", flat=True)) == ["new", "new", "old", "old/deep"]
     done = shelf.member.post(shelf.url("folder"), {**form, "merge": "1"}, headers=HTMX)
-    assert json.loads(done["HX-Trigger"]) == {"kb:folder-moved": {"source": "old", "target": "new"}}
+    assert json.loads(done["HX-Trigger"]) == {"kb:folder-moved": {"from": "old", "to": "new"}}
     with unscoped("test look"):
         assert sorted(Document.objects.values_list("folder_path", flat=True)) == ["new", "new", "new", "new/deep"]
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from apps.common.models import Activity
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import activity_facets, activity_get, activity_list, actor_names, base_get, changes_of, redacted
-from apps.portal.activity_words import FIELDS, OUTCOMES, action_word, shown, subject_of
+from apps.portal.activity_words import FIELDS, OUTCOMES, action_word, details_of, shown, subject_of
 from apps.portal.base_frame import base_frame
 from apps.portal.web import DialogView, PageView
 
@@ -117,7 +117,7 @@ class ActivityDetailView(DialogView):
             **_row(row, actor_names(actor=self.actor, who=[row.actor])),
             "titles": row.details.get("titles") or [],
             "changes": changes,
-            "details": [(name, shown(value)) for name, value in details.items()],
+            "details": details_of({name: value for name, value in details.items() if name != "changed_fields" or not changes}),
             "space_id": space_id,
         }
         return self.show(action_word(row.action), context, back=reverse("base-activity", args=[space_id, base.uid]))

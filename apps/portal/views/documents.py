@@ -262,4 +262,4 @@ class DocumentDeleteView(DocumentPageView):
             messages.success(request, f"{text} {kept_text()}".strip())
             return go(request, self.back(document))
         undo = documents_undo(self.actor, document.kb, [document])
-        return self.done(text, back=self.back(document), detail=kept_text(), undo=undo)
+        return self.done(text, back=self.back(document), detail=kept_text(), undo=undo, gone=str(document.uid))

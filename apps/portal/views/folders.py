@@ -112,7 +112,8 @@ class FolderRenameView(DialogView):
             return self._form(base, source, form, status=422)
         response = go(request, links.base_url(base, folder=target))
         if is_htmx(request):
-            response["HX-Trigger"] = json.dumps({"kb:folder-moved": {"source": source, "target": target}})
+            # Not "target": htmx takes that word of an event for the selector of the element to send it to.
+            response["HX-Trigger"] = json.dumps({"kb:folder-moved": {"from": source, "to": target}})
         return response
 
     def _form(

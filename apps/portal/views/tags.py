@@ -53,13 +53,14 @@ class TagsView(DialogView):
                 tag_delete(actor=self.actor, tag=tag_get(actor=self.actor, base=base, tag_id=tag_id))
                 said = _("Tag deleted.")
             else:
-                tag_update(actor=self.actor, tag=tag_get(actor=self.actor, base=base, tag_id=tag_id), name=name, color=color)
+                tag = tag_get(actor=self.actor, base=base, tag_id=tag_id)
+                tag_update(actor=self.actor, tag=tag, name=name, color=color or None)  # a colour that is none of the six stays
                 said = _("Tag saved.")
         except DomainError as error:
             typed = {} if action == "delete" else {"name": name, "color": color}
             used = int(error.details.get("count", 0)) if error.code == "tag_in_use" else 0
             return self._drawer(base, at=tag_id or "new", error="" if used else str(error), typed=typed, used=used, status=422)
-        response = self._drawer(base)
+        response = self._drawer(base, at=tag_id)
         if is_htmx(request):
             response["HX-Trigger"] = json.dumps({"toast": {"text": said, "kind": "success"}, "kb:changed": {}})
         return response
@@ -103,6 +104,7 @@ class TagsView(DialogView):
                     "hue": (typed or {}).get("color", known_hue(tag.color)) if mine else known_hue(tag.color),
                     "error": error if mine else "",
                     "used": used if mine else 0,
+                    "at": mine and not used,
                 }
             )
         new = {"name": (typed or {}).get("name", ""), "hue": (typed or {}).get("color", ""), "error": error} if at == "new" else {}

@@ -2,6 +2,7 @@
 // folders onto folders. The server knows a folder by the documents in it; everything else about an empty one is here.
 import { eachAdded, on, store } from "../core/dom.js";
 import { htmx } from "../core/htmx.js";
+import { focusOn } from "../core/tree.js";
 
 const home = () => document.querySelector("[data-folders]");
 const key = () => `kb:folders:${home()?.dataset.folders}`;
@@ -50,7 +51,7 @@ function paint() {
     let group = home().querySelector(".tree");
     for (let depth = above.length; depth > 0; depth -= 1) {
       const link = find(above.slice(0, depth).join("/"));
-      const list = link?.closest(".tree__item").querySelector(":scope > .tree__group:not([data-tree-load]:empty)");
+      const list = link?.closest(".tree__item").querySelector(":scope > .tree__group:not(:has(> [data-tree-load]))");
       if (!list) continue;
       group = list;
       label = path.split("/").slice(depth).join("/");
@@ -76,13 +77,25 @@ function tile(path) {
 
 eachAdded("#folders", paint);
 eachAdded("#documents", paint);
-document.addEventListener("htmx:afterSettle", (event) => event.target.matches?.("[data-tree-load]") && paint());
+eachAdded("[data-folders] .tree__group > .tree__item:first-child", paint); // a branch that was opened
 
-document.body.addEventListener("kb:folder-made", (event) => keep([...empties(), event.detail.path]));
-document.body.addEventListener("kb:folder-gone", (event) => keep(empties().filter((path) => !within(path, event.detail.path))));
+// These three leave for another page: the keyboard finds its place in the tree there.
+const BACK = "kb:folder-focus";
+const leave = (paths) => {
+  keep(paths);
+  store("sessionStorage", BACK, true);
+};
+document.body.addEventListener("kb:folder-made", (event) => leave([...empties(), event.detail.path]));
+document.body.addEventListener("kb:folder-gone", (event) => leave(empties().filter((path) => !within(path, event.detail.path))));
 document.body.addEventListener("kb:folder-moved", (event) => {
-  const { source, target } = event.detail;
-  keep(empties().map((path) => (within(path, source) ? target + path.slice(source.length) : path)));
+  const { from, to } = event.detail;
+  leave(empties().map((path) => (within(path, from) ? to + path.slice(from.length) : path)));
+});
+eachAdded("#folders", (folders) => {
+  if (!store("sessionStorage", BACK)) return;
+  store("sessionStorage", BACK, null);
+  const link = folders.querySelector('.tree__link[aria-current="page"]');
+  if (link?.checkVisibility()) focusOn(link);
 });
 
 const dialog = (url, values) => htmx.ajax("GET", `${url}?${new URLSearchParams(values)}`, { target: "#dialog-slot", swap: "innerHTML" });
@@ -112,8 +125,8 @@ on("dragstart", "#documents [data-row], [data-drop-folder]", (event, element) =>
   const own = element.querySelector("[data-select-id]")?.dataset.selectId;
   if (folder) moving = { folder };
   else if (own) {
-    const chosen = document.getElementById("documents").kbSelected?.() ?? [];
-    moving = { ids: chosen.includes(own) ? chosen : [own] };
+    const { ids, everything } = document.getElementById("documents").kbSelected?.() ?? { ids: [] };
+    moving = everything ? { all: true } : { ids: ids.includes(own) ? ids : [own] };
   } else return;
   event.dataTransfer.setData(KIND, "1");
   event.dataTransfer.effectAllowed = "move";
@@ -132,7 +145,8 @@ on("drop", "#documents, #folders", (event) => {
   event.preventDefault();
   const into = target.dataset.dropFolder;
   const options = { target: "#dialog-slot", swap: "innerHTML" };
-  if (moving.ids) htmx.ajax("POST", home().dataset.folderPut, { ...options, values: { ids: moving.ids, folder: into } });
+  if (moving.all) htmx.ajax("POST", home().dataset.folderPut + location.search, { ...options, values: { all: "1", folder: into } });
+  else if (moving.ids) htmx.ajax("POST", home().dataset.folderPut, { ...options, values: { ids: moving.ids, folder: into } });
   else {
     const name = moving.folder.split("/").pop();
     htmx.ajax("POST", home().dataset.folderRename, { ...options, values: { source: moving.folder, target: into ? `${into}/${name}` : name } });

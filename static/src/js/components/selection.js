@@ -35,14 +35,17 @@ export const selection = () => ({
     root.addEventListener("htmx:afterSettle", () => this.paint());
     root.addEventListener("htmx:configRequest", (event) => this.attach(event));
     root.addEventListener("submit", (event) => this.attachForm(event.target), true);
-    root.kbSelected = () => [...this.ids];
+    root.kbSelected = () => ({ ids: [...this.ids], everything: this.everything });
     this.finished = () => this.none();
     document.body.addEventListener("kb:selection-done", this.finished);
+    this.dropped = (event) => this.drop(event.detail.id);
+    document.body.addEventListener("kb:row-gone", this.dropped);
     this.paint();
   },
 
   destroy() {
     document.body.removeEventListener("kb:selection-done", this.finished);
+    document.body.removeEventListener("kb:row-gone", this.dropped);
   },
 
   boxes() {
@@ -75,6 +78,13 @@ export const selection = () => ({
     this.everything = false;
     if (chosen && !this.ids.includes(id)) this.ids.push(id);
     if (!chosen) this.ids = this.ids.filter((each) => each !== id);
+  },
+
+  /** Something that was deleted is not selected any more; "all that match" stays as it is. */
+  drop(id) {
+    if (!this.ids.includes(id)) return;
+    this.ids = this.ids.filter((each) => each !== id);
+    this.save();
   },
 
   takeAll() {

@@ -1,6 +1,7 @@
 import htmx from "htmx.org";
 import { csrfToken, on, parseJson, reasonOf } from "./dom.js";
 import { say } from "./i18n.js";
+import { openDialog } from "./overlays.js";
 import { toast } from "./toast.js";
 
 Object.assign(htmx.config, {
@@ -12,6 +13,8 @@ Object.assign(htmx.config, {
   historyCacheSize: 0,
   refreshOnHistoryMiss: true,
   defaultSettleDelay: 0,
+  // Not "style": copying it from the old element to the new one is an inline style, which the content policy refuses.
+  attributesToSettle: ["class"],
   scrollBehavior: "auto",
   // 422 carries a form with its errors: it is shown. Every other error leaves the page as it is and becomes a toast.
   responseHandling: [
@@ -95,10 +98,11 @@ document.addEventListener("htmx:confirm", (event) => {
   dialog.addEventListener("close", () => dialog.returnValue === "confirm" && event.detail.issueRequest(true), { once: true });
 });
 
-// A link or button without form data may open a dialog that the server renders.
-on("htmx:afterSwap", "[data-dialog-slot]", (_event, slot) => {
-  const dialog = slot.querySelector("dialog");
-  if (dialog && !dialog.open) dialog.showModal();
+// A link or button without form data may open a dialog that the server renders. A dialog that is merely taken out of the page
+// gives the focus back to nobody, so the old one closes first.
+on("htmx:beforeSwap", "[data-dialog-slot]", (event, slot) => {
+  if (event.detail.shouldSwap) slot.querySelector("dialog[open]")?.close();
 });
+on("htmx:afterSwap", "[data-dialog-slot]", (_event, slot) => openDialog(slot.querySelector("dialog")));
 
 export { htmx };

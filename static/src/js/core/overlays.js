@@ -87,7 +87,16 @@ export function openDialog(dialog) {
   if (!(dialog instanceof HTMLDialogElement) || dialog.open) return;
   for (const box of document.querySelectorAll(".float:popover-open")) box.hidePopover();
   dialog.showModal();
-  (dialog.querySelector("[autofocus]") ?? dialog.querySelector("[data-focus]"))?.focus();
+  const wanted = dialog.querySelector("[autofocus]") ?? dialog.querySelector("[data-focus]") ?? firstInside(dialog);
+  wanted?.focus();
+  if (wanted?.matches('input[type="text"]')) wanted.select();
+}
+
+/** What the dialog is about comes before the button that closes it. On a touch screen a field would call up the keyboard unasked. */
+function firstInside(dialog) {
+  const inside = focusables(dialog).filter((element) => element.closest(".dialog__body"));
+  const field = inside.find((element) => element.matches("input, select, textarea"));
+  return field && matchMedia("(pointer: coarse)").matches ? null : (field ?? inside[0]);
 }
 
 on("click", "[data-dialog-open]", (event, button) => {

@@ -46,3 +46,30 @@ on("focusin", "[data-row]", (_event, row) => {
   if (active && active !== row) delete active.dataset.active;
   active = row;
 });
+
+// A list that is read again keeps the row under the keyboard, or the one that took the place of a row that went.
+let held = null;
+
+function hold(event) {
+  const { target } = event.detail;
+  const list = active?.isConnected ? active.closest("[data-rows]") : null;
+  if (!list || !target?.contains?.(active)) return;
+  const here = document.activeElement;
+  if (here !== document.body && !active.contains(here) && !here.closest(".selection-bar")) return;
+  held = { id: active.id, at: rowsOf(list).indexOf(active), shown: "active" in active.dataset };
+}
+
+function restore() {
+  if (!held || (active?.isConnected && document.activeElement !== document.body)) return;
+  const { id, at, shown } = held;
+  held = null;
+  const rows = rowsOf(document.querySelector("[data-rows]") ?? document.createElement("div"));
+  const row = (id && document.getElementById(id)) || rows[Math.min(at, rows.length - 1)];
+  if (!row) return;
+  if (shown) return activate(row);
+  row.tabIndex = -1;
+  row.focus({ preventScroll: true, focusVisible: false });
+}
+
+for (const type of ["htmx:beforeSwap", "htmx:oobBeforeSwap"]) document.addEventListener(type, hold);
+for (const type of ["htmx:afterSettle", "htmx:oobAfterSwap"]) document.addEventListener(type, restore);
