@@ -15,6 +15,8 @@ function zoomTo(step) {
   if (image.dataset.zoom === "1") fitted = image.clientWidth;
   image.dataset.zoom = String(ZOOMS[at]);
   image.style.width = at ? `${Math.round(fitted * ZOOMS[at])}px` : "";
+  const stage = image.parentElement;
+  stage.scrollTo((stage.scrollWidth - stage.clientWidth) / 2, (stage.scrollHeight - stage.clientHeight) / 2);
 }
 
 function show(link) {
