@@ -1,7 +1,8 @@
 """The work of copying a base: slice by slice, each in one transaction; stopped anywhere and begun again, it ends the same.
 
 A copy's id is derived from its run and its source, and the files of a copy from its id: what a killed worker left is found again instead
-of being made twice. Pictures go with their documents, under handles of their own. Vectors are kept by content, so a copy has those of its source at once.
+of being made twice. Pictures go with their documents, under handles of their own. Vectors are kept by content, so a copy has those of its
+source at once.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def picture_keys(document: Document) -> list[str]:
 def copied_pictures(
     copies: dict[int, Document], key_of: Callable[[DocumentImage], str], handle_of: Callable[[UUID], UUID]
 ) -> list[tuple[DocumentImage, DocumentImage]]:
-    """(picture, its copy without a passage) for the pictures of source documents, {primary key: copy}; a picture without a key is left out."""
+    """(picture, its copy without a passage) for source documents, {primary key: copy}; a picture without a key is left out."""
     names = [field.attname for field in DocumentImage._meta.concrete_fields if field.name not in OWN]
     pairs = []
     for row in DocumentImage.objects.filter(document_id__in=copies).order_by("pk"):
