@@ -281,7 +281,9 @@ def test_renaming_keeps_what_was_typed_when_it_is_refused(shelf: Shelf) -> None:
 
 
 def test_parsing_again_with_another_encoding_is_remembered_and_can_be_taken_back(shelf: Shelf) -> None:
-    document = shelf.document("a.txt", parse_status="failed", reason="unreadable_text", metadata={"process_overrides": {"summary_enabled": True}})
+    document = shelf.document(
+        "a.txt", parse_status="failed", reason="unreadable_text", metadata={"process_overrides": {"summary_enabled": True}}
+    )
     shelf.member.post(shelf.document_url(document, "reparse"), {"encoding": "gb18030"}, headers=HTMX)
     assert shelf.fresh(document).parse_status == "pending"
     assert shelf.fresh(document).metadata["process_overrides"] == {"summary_enabled": True, "encoding": "gb18030"}
