@@ -10,6 +10,9 @@ KB_VENV ?=
 VENV := $(if $(KB_VENV),$(KB_VENV),.venv)
 PY := $(VENV)/bin/python
 PYTEST_ARGS ?=
+# Test files are shared out among this many processes; 0 runs them one after the other in one.
+TEST_WORKERS ?= 2
+PYTEST := $(PY) -m pytest -n $(TEST_WORKERS) --dist loadfile
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export ORT_DISABLE_TELEMETRY := 1
@@ -44,16 +47,16 @@ run: prepare ## start the portal (KB_DATA_DIR, KB_HOST, KB_PORT choose where)
 	@exec $(PY) manage.py serve --migrate
 
 test: venv-dev system-dev static ## run every test
-	@$(PY) -m pytest $(PYTEST_ARGS)
+	@$(PYTEST) $(PYTEST_ARGS)
 
 test-server: venv-dev system-dev static ## run every test on PostgreSQL and Redis, started for it
-	@$(PY) scripts/with_servers.py $(PY) -m pytest $(PYTEST_ARGS)
+	@$(PY) scripts/with_servers.py $(PYTEST) $(PYTEST_ARGS)
 
 test-s3: venv-dev system-dev static ## run every test with its files on an S3-compatible server, started for it
-	@$(PY) scripts/with_servers.py --s3 $(PY) -m pytest $(PYTEST_ARGS)
+	@$(PY) scripts/with_servers.py --s3 $(PYTEST) $(PYTEST_ARGS)
 
 e2e: venv-dev system-dev static ## run only the tests that drive a browser
-	@$(PY) -m pytest -m e2e $(PYTEST_ARGS)
+	@$(PYTEST) -m e2e $(PYTEST_ARGS)
 
 lint: venv-dev assets messages ## style, types, layers, templates, migrations, translations, OpenAPI
 	@scripts/lint.sh "$(PY)"

@@ -16,7 +16,7 @@ from apps.common.scope import space_scope, unscoped
 from apps.ingestion import services
 from apps.ingestion.reconcile import reconcile
 from apps.knowledge.models import Chunk, Document, DocumentImage
-from apps.knowledge.services import document_reparse, documents_delete, documents_move
+from apps.knowledge.services import document_reparse, documents_delete, documents_move, documents_purge
 from apps.operations.file_keys import named_keys
 from tests.ingestion.builders import read_bytes
 from tests.support.kit import Kit, work_all
@@ -177,6 +177,7 @@ def test_they_go_with_their_document_and_reconcile_knows_them(kit: Kit) -> None:
     assert reconcile(young_s=0).missing_files == [image.storage_path]
     with space_scope(kit.space.pk):
         documents_delete(actor=kit.actor, base=kit.base, documents=[kit.reload(document)])
+        documents_purge(actor=kit.actor, base=kit.base, documents=[kit.reload(document)])
     work_all("cleanup")
     assert images_of(document) == []
     assert list(storage.keys()) == []

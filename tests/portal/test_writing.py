@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.utils.translation import override
 
 from apps.common.scope import space_scope, unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
@@ -202,7 +203,8 @@ def test_rows_of_metadata_keep_their_kinds() -> None:
     rows = rows_from(values, blank=2)
     assert metadata_of(rows) == values and len(rows) == 9
     twice = [MetadataRow("a", "text", "1"), MetadataRow("a", "text", "2")]
-    assert metadata_of(twice) is None and twice[1].error == "This name is used twice."
+    with override("en"):
+        assert metadata_of(twice) is None and twice[1].error == "This name is used twice."
     for bad in ("nan", "inf", "1e999", "", "x"):
         assert metadata_of([MetadataRow("a", "number", bad)]) is None
     assert len(rows_from({str(n): n for n in range(20)})) == 20
