@@ -28,9 +28,8 @@ TYPES = ("md", "pdf", "docx", "xlsx", "txt")
 def inside(engine: str, documents: int, rounds: int) -> None:
     open_portal()
     from django.db import connection
-    from django.test.utils import CaptureQueriesContext, setup_test_environment
+    from django.test.utils import CaptureQueriesContext
 
-    setup_test_environment()
     space, client, full, few, long_document, short_document = furnish(documents)
     rest: dict[str, Any] = {"HTTP_X_TENANT_ID": str(space.pk)}
     api, page = f"/api/v1/knowledge-bases/{full.uid}", f"/s/{space.pk}/bases/{full.uid}/"

@@ -48,9 +48,14 @@ def _database(engine: str) -> Iterator[str]:
 
 
 def open_portal() -> None:
-    """In a child of `on_each`: Django set up, its database made."""
+    """In a child of `on_each`: Django set up for its test client, its database made.
+
+    Not by `setup_test_environment`, which sends a signal with a copy of the context for every template drawn.
+    """
     import django
+    from django.conf import settings
     from django.core.management import call_command
 
     django.setup()
+    settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "testserver"]
     call_command("migrate", interactive=False, verbosity=0)

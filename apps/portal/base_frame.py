@@ -12,7 +12,6 @@ from apps.common.actor import Actor
 from apps.common.policy import allowed
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import BaseRow, base_row
-from apps.knowledge.selectors.figures import BaseFigures, base_figures
 from apps.portal import links
 from apps.portal.samples import is_sample_base
 
@@ -20,14 +19,13 @@ from apps.portal.samples import is_sample_base
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
     """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, images, test, activity or settings."""
     row = base_row(actor=actor, base=base)
-    figures = base_figures(actor=actor, bases=[base]).get(base.pk, BaseFigures())
     return {
         "base": base,
         "base_row": row,
         "base_marks": marks(base),
-        "base_coverage": coverage(row, figures),
-        "base_meta": meta(row, figures),
-        "base_changed_at": figures.changed_at or base.updated_at,
+        "base_coverage": coverage(row),
+        "base_meta": meta(row),
+        "base_changed_at": row.counts.changed_at or base.updated_at,
         "base_tabs": tabs(actor, base, row, tab),
         "crumbs": [{"label": _("Knowledge bases"), "href": links.space_url(base.space_id)}, {"label": base.name}],
         "may_write": allowed(actor, "document.create", base),
@@ -47,21 +45,21 @@ def marks(base: KnowledgeBase) -> list[str]:
     return found
 
 
-def coverage(row: BaseRow, figures: BaseFigures) -> int | None:
+def coverage(row: BaseRow) -> int | None:
     """Whole percent of passages with a vector; None when there is nothing to cover. 100 only when none is missing."""
     strategy = row.base.indexing_strategy or {}
     if not strategy.get("vector_enabled", True) or not row.counts.passages:
         return None
-    return min(100, 100 * figures.vectors // row.counts.passages)
+    return min(100, 100 * row.counts.vectors // row.counts.passages)
 
 
-def meta(row: BaseRow, figures: BaseFigures) -> list[str]:
+def meta(row: BaseRow) -> list[str]:
     counts = row.counts
     found = [
         ngettext("%(count)s document", "%(count)s documents", counts.documents) % {"count": f"{counts.documents:,}"},
         ngettext("%(count)s passage", "%(count)s passages", counts.passages) % {"count": f"{counts.passages:,}"},
     ]
-    percent = coverage(row, figures)
+    percent = coverage(row)
     if percent is not None:
         found.append(_("vectors %(percent)d%%") % {"percent": percent})
     if counts.processing:

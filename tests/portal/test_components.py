@@ -11,6 +11,7 @@ import pytest
 from django import forms
 from django.template import Context, Template
 from django.template.loader import render_to_string
+from django.utils.safestring import mark_safe
 from django.utils.translation import override
 
 from apps.portal.styleguide import sample_context, sample_shell
@@ -324,3 +325,29 @@ def test_every_icon_used_is_in_the_sprite_list() -> None:
             if name not in known:
                 unknown[name] = path.name
     assert unknown == {}
+
+
+def called(component: str, **values: Any) -> str:
+    """As pages draw components, which keeps some drawings."""
+    words = " ".join(f"{name}={name}" for name in values)
+    return Template(f'{{% load ui %}}{{% ui "{component}" {words} %}}').render(Context(values))
+
+
+def test_kept_drawings_are_told_apart_by_language_and_by_what_is_safe() -> None:
+    with override("en"):
+        english = called("status", state="completed")
+    with override("zh-hans"):
+        chinese = called("status", state="completed")
+    assert "Ready" in english and "Ready" not in chinese
+    for _twice in range(2):
+        assert "<b>x</b>" in called("badge", label=mark_safe("<b>x</b>"))
+        assert "&lt;b&gt;x&lt;/b&gt;" in called("badge", label="<b>x</b>")
+    assert "icon--spin" in called("icon", name="spinner", spin=True) and "icon--spin" not in called("icon", name="spinner")
+
+
+def test_kept_drawings_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ui, "KEPT_MOST", 3)
+    ui._kept.clear()
+    for number in range(8):
+        assert f">n{number}<" in called("badge", label=f"n{number}")
+    assert 0 < len(ui._kept) <= 3

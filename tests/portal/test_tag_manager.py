@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.utils import timezone
 
 from apps.common.models import Activity
 from apps.common.scope import unscoped
@@ -76,4 +77,13 @@ def test_counts_are_those_of_live_documents(shelf: Shelf) -> None:
     shelf.document("b.txt", tags=(tag,))
     assert "2 documents" in text_of(shelf.member.get(shelf.url("tags"), headers=HTMX))
     shelf.member.post(shelf.url("bulk/delete"), {"ids": [str(document.uid)]}, headers=HTMX)
+    assert "1 document" in text_of(shelf.member.get(shelf.url("tags"), headers=HTMX))
+
+
+def test_a_tag_left_on_a_deleted_document_is_not_counted(shelf: Shelf) -> None:
+    tag = shelf.tag("count")
+    shelf.document("a.txt", tags=(tag,))
+    gone = shelf.document("b.txt", tags=(tag,))
+    with unscoped("a tombstone that kept its link"):
+        Document.objects.filter(pk=gone.pk).update(deleted_at=timezone.now())
     assert "1 document" in text_of(shelf.member.get(shelf.url("tags"), headers=HTMX))

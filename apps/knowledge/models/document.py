@@ -116,8 +116,12 @@ class Document(SpaceOwned):
             models.Index(fields=["kb", "deleted_at", "-created_at", "-id"], name="knowledge_doc_list"),
             models.Index(fields=["kb", "deleted_at", "-updated_at", "-id"], name="knowledge_doc_changed"),
             models.Index(fields=["kb", "deleted_at", "file_name", "id"], name="knowledge_doc_named"),
-            models.Index(fields=["kb", "folder_path"], name="knowledge_doc_folder"),
-            models.Index(fields=["kb", "parse_status"], name="knowledge_doc_status"),
+            # These two hold all that counting asks for, so that figures of a full base are read without its rows.
+            models.Index(fields=["kb", "folder_path", "deleted_at", "parse_status", "space"], name="knowledge_doc_folders"),
+            models.Index(
+                fields=["kb", "deleted_at", "parse_status", "type", "file_type", "space", "chunk_count", "vector_count", "updated_at"],
+                name="knowledge_doc_figures",
+            ),
             models.Index(fields=["space", "-updated_at"], name="knowledge_doc_space"),
             models.Index(fields=["purge_at"], condition=models.Q(purge_at__isnull=False), name="knowledge_doc_trash"),
         ]
@@ -143,6 +147,7 @@ class DocumentTag(SpaceOwned):
 
     class Meta:
         constraints: ClassVar = [models.UniqueConstraint(fields=["document", "tag"], name="knowledge_documenttag_once")]
+        indexes: ClassVar = [models.Index(fields=["tag", "document", "space"], name="knowledge_documenttag_counted")]
 
     def __str__(self) -> str:
         return f"{self.document_id}#{self.tag_id}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
@@ -19,12 +19,17 @@ from apps.knowledge.selectors.ids import as_uuid
 
 @dataclass(frozen=True, slots=True)
 class BaseCounts:
-    """Live documents of a base; `processing` are those waiting or being parsed (not those findable already), `passages` their chunks."""
+    """Live documents of a base; `processing` are those waiting or being parsed (not those findable already), `passages` their chunks.
+
+    `vectors`: passages that have one; `changed_at`: when any live document changed last, None without documents.
+    """
 
     documents: int = 0
     processing: int = 0
     failed: int = 0
     passages: int = 0
+    vectors: int = 0
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,13 @@ def counts_of(kb_pks: Sequence[int]) -> dict[int, BaseCounts]:
             processing=Count("pk", filter=Q(parse_status__in=(ParseStatus.PENDING, ParseStatus.PROCESSING))),
             failed=Count("pk", filter=Q(parse_status=ParseStatus.FAILED)),
             passages=Sum("chunk_count"),
+            vectors=Sum("vector_count"),
+            changed_at=Max("updated_at"),
         )
     )
-    return {row["kb_id"]: BaseCounts(row["documents"], row["processing"], row["failed"], row["passages"] or 0) for row in rows}
+    return {
+        row["kb_id"]: BaseCounts(
+            row["documents"], row["processing"], row["failed"], row["passages"] or 0, row["vectors"] or 0, row["changed_at"]
+        )
+        for row in rows
+    }

@@ -142,7 +142,8 @@ def documents_batch(*, actor: Actor, ids: Sequence[Any], base: KnowledgeBase | N
 def document_list(*, actor: Actor, base: KnowledgeBase, filters: DocumentFilters = DocumentFilters()) -> Any:
     """Documents of a base as a queryset ready to render, totally ordered."""
     authorize(actor, "document.read", base)
-    rows = Document.objects.visible_to(actor).filter(kb=base).select_related("kb", "creator").prefetch_related("tags")
+    # Through the base, which every row then shares instead of reading it again beside itself.
+    rows = base.documents.visible_to(actor).select_related("creator").prefetch_related("tags")
     if filters.tag_ids:
         uids = [uid for tag_id in filters.tag_ids if (uid := as_uuid(tag_id))]
         rows = rows.filter(pk__in=Document.objects.visible_to(actor).filter(kb=base, tags__uid__in=uids).values("pk"))

@@ -1,24 +1,15 @@
-"""Figures beside bases and lists: vector coverage, last change, what there is to filter by."""
+"""Beside bases and lists: what was opened last, what there is to filter by, which files there are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 
-from django.db.models import Count, F, Max, Sum
+from django.db.models import Count, F
 
 from apps.common.actor import Actor
 from apps.common.policy import authorize
 from apps.knowledge.models import BaseVisit, Document, DocumentImage, DocumentVersion, KnowledgeBase, ParseStatus
-
-
-@dataclass(frozen=True, slots=True)
-class BaseFigures:
-    """`vectors`: passages that have one; `changed_at`: when any live document changed last, None without documents."""
-
-    vectors: int = 0
-    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,19 +18,6 @@ class Facets:
 
     statuses: dict[str, int] = field(default_factory=dict)
     types: dict[str, int] = field(default_factory=dict)
-
-
-def base_figures(*, actor: Actor, bases: Iterable[KnowledgeBase]) -> dict[int, BaseFigures]:
-    """{primary key of a base: its figures}, in one query."""
-    authorize(actor, "base.list")
-    rows = (
-        Document.objects.visible_to(actor)
-        .filter(kb__in=[base.pk for base in bases])
-        .order_by()
-        .values("kb_id")
-        .annotate(vectors=Sum("vector_count"), changed_at=Max("updated_at"))
-    )
-    return {row["kb_id"]: BaseFigures(row["vectors"] or 0, row["changed_at"]) for row in rows}
 
 
 def bases_visited(*, actor: Actor, limit: int = 5) -> list[KnowledgeBase]:

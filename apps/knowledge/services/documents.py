@@ -158,10 +158,8 @@ def documents_reparse(
         rows = Document.objects.select_related("kb").select_for_update(of=("self",)).filter(kb=base, pk__in=ids, deleted_at__isnull=True)
         found = list(rows.order_by("pk"))
         again = [document for document in found if _to_reparse(document, overrides)]
-        for document in again:
-            _back_to_pending(document, overrides)
-        _save_pending(again)
         if again:
+            _back_to_pending(again, overrides)
             _say_reparsed(actor, base, again)
     order = {pk: at for at, pk in enumerate(ids)}
     return sorted(found, key=lambda document: order[document.pk])
@@ -218,8 +216,7 @@ def document_reparse(*, actor: Actor, document: Document, process_config: dict[s
 def _reparse(actor: Actor, document: Document, overrides: dict[str, Any] | None, password: str = "") -> Document:
     if not _to_reparse(document, overrides, password):
         return document
-    _back_to_pending(document, overrides)
-    _save_pending([document])
+    _back_to_pending([document], overrides)
     audit(
         actor, "knowledge.reparse_started", document, outcome="accepted", target_type="knowledge", title=document.title, type=document.type
     )
@@ -253,28 +250,31 @@ def _to_reparse(document: Document, overrides: dict[str, Any] | None, password: 
     return True
 
 
-def _back_to_pending(document: Document, overrides: dict[str, Any] | None) -> None:
-    document.metadata = with_overrides(document.metadata, overrides)
-    document.parse_status = ParseStatus.PENDING
-    document.enabled = False
-    document.description = ""
-    document.summary_status = "none"
-    document.processed_at = None
-    document.pending_subtasks_count = 0
-    document.reason = document.error_message = ""
-    document.index_rev += 1
-    document.updated_at = timezone.now()
+_AGAIN: dict[str, Any] = {
+    "parse_status": ParseStatus.PENDING,
+    "enabled": False,
+    "description": "",
+    "summary_status": "none",
+    "processed_at": None,
+    "pending_subtasks_count": 0,
+    "reason": "",
+    "error_message": "",
+}
 
 
-_PENDING_FIELDS = (
-    "metadata parse_status enabled description summary_status processed_at pending_subtasks_count reason error_message index_rev updated_at"
-).split()
-
-
-def _save_pending(documents: Sequence[Document]) -> None:
+def _back_to_pending(documents: Sequence[Document], overrides: dict[str, Any] | None) -> None:
+    """Locked documents wait to be parsed, as rows and in memory: one statement for what is alike in all, one for wishes."""
+    changes = {**_AGAIN, "updated_at": timezone.now()}
+    for document in documents:
+        document.metadata = with_overrides(document.metadata, overrides)
+        document.index_rev += 1
+        for name, value in changes.items():
+            setattr(document, name, value)
     try:
         with transaction.atomic():
-            Document.objects.bulk_update(documents, _PENDING_FIELDS)
+            Document.objects.filter(pk__in=[document.pk for document in documents]).update(**changes, index_rev=F("index_rev") + 1)
+            if overrides is not None:
+                Document.objects.bulk_update(documents, ["metadata"])
     except IntegrityError:
         ids = {"knowledge_id": str(documents[0].uid)} if len(documents) == 1 else {}
         raise Conflict(

@@ -15,14 +15,23 @@ Parameters with these prefixes become attributes of the component's main element
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
 from typing import Any
 
 from django import forms, template
 from django.template.context import Context
+from django.utils.functional import Promise
 from django.utils.html import conditional_escape, escape, format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 
 register = template.Library()
+
+#: Components that are drawn alike whenever they get the same parameters, in the same language: no id, no token, no time in them.
+PURE = frozenset({"icon", "tag", "status", "badge"})
+KEPT_MOST = 4096
+_PLAIN = (str, int, float, NoneType)
+_kept: dict[Any, SafeString] = {}
 
 _PREFIXES = {"hx_": "hx-", "data_": "data-", "aria_": "aria-", "x_": "x-", "on_": "x-on:", "bind_": "x-bind:"}
 
@@ -50,6 +59,23 @@ def attrs(values: Mapping[str, Any] | None) -> SafeString:
 
 
 def _draw(context: Context, name: str, parameters: dict[str, Any]) -> SafeString:
+    if name not in PURE:
+        return _drawn(context, name, parameters)
+    known = [(key, str(value) if isinstance(value, Promise) else value) for key, value in sorted(parameters.items())]
+    if not all(isinstance(value, _PLAIN) for _key, value in known):
+        return _drawn(context, name, parameters)
+    # Types belong to the key: text marked as safe equals text that is not, and 1 equals True.
+    key = (name, get_language(), context.autoescape, *((each, type(value), value) for each, value in known))
+    found = _kept.get(key)
+    if found is None:
+        found = _drawn(context, name, dict(known))
+        if len(_kept) >= KEPT_MOST:
+            _kept.clear()
+        _kept[key] = found
+    return found
+
+
+def _drawn(context: Context, name: str, parameters: dict[str, Any]) -> SafeString:
     own: dict[str, Any] = {}
     attributes: dict[str, Any] = dict(parameters.pop("attrs", None) or {})
     for key, value in parameters.items():
@@ -77,9 +103,9 @@ def uiblock(context: Context, content: str, component: str, /, **parameters: Any
 
 
 @register.simple_tag(takes_context=True)
-def icon(context: Context, name: str, label: str = "", size: str = "") -> SafeString:
+def icon(context: Context, name: str, label: str = "", size: str = "", spin: bool = False) -> SafeString:
     """An icon of the sprite (`static/src/icons.json`); size is "s", "l" or "xl"."""
-    return _draw(context, "icon", {"name": name, "label": label, "size": size})
+    return _draw(context, "icon", {"name": name, "label": label, "size": size, "spin": spin})
 
 
 @register.filter

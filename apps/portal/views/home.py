@@ -17,7 +17,6 @@ from apps.common.errors import Conflict, DomainError, NotFound
 from apps.common.policy import allowed
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import BaseRow, base_get, base_list, base_row, folder_tree, recent_bases
-from apps.knowledge.selectors.figures import BaseFigures, base_figures
 from apps.knowledge.services import base_create, base_delete, base_pin_toggle
 from apps.portal import links, samples
 from apps.portal.base_frame import marks
@@ -57,8 +56,7 @@ class BaseListView(PageView):
     def get(self, request: HttpRequest, space_id: int) -> HttpResponse:
         query = request.GET.get("q", "").strip()[:200]
         rows = base_list(actor=self.actor)
-        figures = base_figures(actor=self.actor, bases=[row.base for row in rows])
-        cards = {row.base.pk: self._card(row, figures.get(row.base.pk, BaseFigures())) for row in rows}
+        cards = {row.base.pk: self._card(row) for row in rows}
         context = {
             "query": query,
             "total": len(cards),
@@ -71,8 +69,8 @@ class BaseListView(PageView):
         return self.fragment_or_page("portal/home.html", {"bases": "portal/_bases.html"}, context)
 
     @staticmethod
-    def _card(row: BaseRow, figures: BaseFigures) -> Card:
-        return Card(row, links.base_url(row.base), marks(row.base), figures.changed_at or row.base.updated_at)
+    def _card(row: BaseRow) -> Card:
+        return Card(row, links.base_url(row.base), marks(row.base), row.counts.changed_at or row.base.updated_at)
 
     @staticmethod
     def _found(cards: dict[int, Card], query: str) -> list[dict[str, Any]]:
