@@ -143,7 +143,8 @@ def document_list(*, actor: Actor, base: KnowledgeBase, filters: DocumentFilters
     """Documents of a base as a queryset ready to render, totally ordered."""
     authorize(actor, "document.read", base)
     # Through the base, which every row then shares instead of reading it again beside itself.
-    rows = base.documents.visible_to(actor).select_related("creator").prefetch_related("tags")
+    shared: Any = base.documents
+    rows = shared.visible_to(actor).select_related("creator").prefetch_related("tags")
     if filters.tag_ids:
         uids = [uid for tag_id in filters.tag_ids if (uid := as_uuid(tag_id))]
         rows = rows.filter(pk__in=Document.objects.visible_to(actor).filter(kb=base, tags__uid__in=uids).values("pk"))

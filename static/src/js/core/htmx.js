@@ -14,8 +14,6 @@ Object.assign(htmx.config, {
   historyCacheSize: 0,
   refreshOnHistoryMiss: true,
   defaultSettleDelay: 0,
-  // Not "style": copying it from the old element to the new one is an inline style, which the content policy refuses.
-  attributesToSettle: ["class"],
   scrollBehavior: "auto",
   // 422 carries a form with its errors: it is shown. Every other error leaves the page as it is and becomes a toast.
   responseHandling: [
