@@ -1,7 +1,8 @@
 """The work of copying a base: slice by slice, each in one transaction; stopped anywhere and begun again, it ends the same.
 
 A copy's id is derived from its run and its source, and the files of a copy from its id: what a killed worker left is found again instead
-of being made twice. Vectors are kept by content, so a copy has those of its source at once.
+of being made twice. Pictures go with their documents, under handles of their own. Vectors are kept by content, so a copy has those of its
+source at once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,19 @@ from apps.common.jobs.models import RunState
 from apps.common.jobs.service import enqueue
 from apps.knowledge import files, intake
 from apps.knowledge.events import BaseDeleted, BaseFilled, DocumentsCopied, DocumentStored
-from apps.knowledge.models import Chunk, ChunkRevision, CleanupRun, CopyRun, Document, DocumentTag, KnowledgeBase, ParseStatus, Tag
+from apps.knowledge.models import (
+    Chunk,
+    ChunkRevision,
+    CleanupRun,
+    CopyRun,
+    Document,
+    DocumentImage,
+    DocumentTag,
+    KnowledgeBase,
+    ParseStatus,
+    Tag,
+)
+from apps.knowledge.picturing import copied_pictures, picture_keys, renamed_mentions
 from apps.knowledge.rules.documents import has_source
 from apps.knowledge.selectors.copies import documents_marked, surplus_of
 from apps.knowledge.services.bases import CLEANUP
@@ -145,23 +158,37 @@ def _copy_slice(work: Work, pks: list[int]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Where the files of a copy are, and those they were made from. `is_whole`: the store had every file."""
+    """Where the files of a copy are, and those they were made from. `is_whole`: the store had every file.
+
+    `pictures`: {key of a picture of the source: key of the copy's}; a picture whose file was lost has none.
+    """
 
     of: tuple[str, str]
     original: str
     parsed: str
+    pictures: dict[str, str]
     is_whole: bool
+
+    @property
+    def unread(self) -> list[str]:
+        """Keys that a document which is still to be read does not name."""
+        return [key for key in (self.parsed, *self.pictures.values()) if key]
+
+
+def _derived(work: Work, name: str) -> uuid.UUID:
+    return uuid.uuid5(NAMESPACE, f"{work.run.task_id}/{name}")
 
 
 def _uid(work: Work, pk: int) -> uuid.UUID:
-    return uuid.uuid5(NAMESPACE, f"{work.run.task_id}/{pk}")
+    return _derived(work, str(pk))
 
 
 def _copy_files(work: Work, document: Document) -> Copied:
     original = _copy_file(work, document.pk, document.storage_path)
     parsed = _copy_file(work, document.pk, document.parsed_path)
-    is_whole = bool(original) == bool(document.storage_path) and bool(parsed) == bool(document.parsed_path)
-    return Copied((document.storage_path, document.parsed_path), original, parsed, is_whole)
+    pictures = {key: _copy_file(work, document.pk, key) for key in picture_keys(document)}
+    is_whole = bool(original) == bool(document.storage_path) and bool(parsed) == bool(document.parsed_path) and all(pictures.values())
+    return Copied((document.storage_path, document.parsed_path), original, parsed, pictures, is_whole)
 
 
 def _copy_file(work: Work, pk: int, key: str) -> str:
@@ -189,7 +216,10 @@ def _copy_rows(work: Work, documents: list[Document], keys: dict[int, Copied]) -
             values |= {"parse_status": ParseStatus.PENDING, "enabled": False, "chunk_count": 0, "vector_count": 0}
         own = keys[row.pk]
         work.failed += 0 if own.is_whole else 1
-        parsed = "" if row.parse_status in UNREAD else own.parsed
+        parsed = own.parsed
+        if row.parse_status in UNREAD:
+            files.delete_on_commit(own.unread)
+            parsed = ""
         copies.append(
             Document(**values, uid=_uid(work, row.pk), kb=work.target, storage_path=own.original, parsed_path=parsed, index_rev=1)
         )
@@ -204,7 +234,7 @@ def _copy_rows(work: Work, documents: list[Document], keys: dict[int, Copied]) -
         ]
     )
     read = {pk: copy for pk, copy in by_source.items() if copy.parse_status != ParseStatus.PENDING}
-    _copy_chunks(work, read)
+    _copy_passages(work, read, keys)
     run = work.run
     pairs = tuple((pk, copy.pk) for pk, copy in read.items())
     publish(DocumentsCopied(space_id=run.space_id, source_kb_id=run.source_ref, target_kb_id=run.target_ref, pairs=pairs))
@@ -214,8 +244,22 @@ def _copy_rows(work: Work, documents: list[Document], keys: dict[int, Copied]) -
             publish(DocumentStored(space_id=run.space_id, document_id=copy.pk, trigger="system", options=options))
 
 
-def _copy_chunks(work: Work, read: dict[int, Document]) -> None:
-    """Passages with their parents and their history; parents first, so that children can name them."""
+def _copy_passages(work: Work, read: dict[int, Document], keys: dict[int, Copied]) -> None:
+    """Passages with the pictures beside them."""
+
+    def key_of(image: DocumentImage) -> str:
+        own = keys[image.document_id]
+        return own.original if image.storage_path == own.of[0] else own.pictures.get(image.storage_path, "")
+
+    pictures = copied_pictures(read, key_of, lambda handle: _derived(work, f"image/{handle}"))
+    made = _copy_chunks(work, read, {image.url: copy.url for image, copy in pictures})
+    for image, copy in pictures:
+        copy.chunk = made[image.chunk_id]
+    DocumentImage.objects.bulk_create([copy for _image, copy in pictures], batch_size=ROWS_AT_ONCE)
+
+
+def _copy_chunks(work: Work, read: dict[int, Document], urls: dict[str, str]) -> dict[int, Chunk]:
+    """{primary key: copy} of passages with their history; parents first, so that children can name them. `urls`: of pictures."""
     fields = _shared(Chunk, CHUNK_OWN)
     waiting = list(Chunk.objects.filter(document_id__in=read).order_by("pk"))
     made: dict[int, Chunk] = {}
@@ -227,6 +271,7 @@ def _copy_chunks(work: Work, read: dict[int, Document]) -> None:
         for row in ready:
             copy = Chunk(**{name: getattr(row, name) for name in fields}, kb=work.target, document=read[row.document_id])
             copy.parent = made[row.parent_id] if row.parent_id is not None else None
+            copy.image_info = renamed_mentions(row.image_info, urls)
             copies.append(copy)
         Chunk.objects.bulk_create(copies, batch_size=ROWS_AT_ONCE)
         made |= {row.pk: copy for row, copy in zip(ready, copies, strict=True)}
@@ -238,6 +283,7 @@ def _copy_chunks(work: Work, read: dict[int, Document]) -> None:
         ChunkRevision.objects.bulk_create(
             [ChunkRevision(**{name: getattr(row, name) for name in names}, chunk=made[row.chunk_id]) for row in rows]
         )
+    return made
 
 
 def _remove_surplus(work: Work) -> int:

@@ -73,9 +73,8 @@ def meta(row: BaseRow, figures: BaseFigures) -> list[str]:
 
 def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[dict[str, Any]]:
     """Only the tabs that exist here."""
-    found: list[dict[str, Any]] = [
-        {"label": _("Documents"), "href": links.base_url(base), "current": current == "documents", "count": f"{row.counts.documents:,}"}
-    ]
+    documents = {"label": _("Documents"), "href": links.base_url(base), "current": current == "documents"}
+    found: list[dict[str, Any]] = [documents | {"count": f"{row.counts.documents:,}", "count_id": "base-count"}]
     if address := links.test_url(base):
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
     images = reverse("base-images", args=[base.space_id, base.uid])

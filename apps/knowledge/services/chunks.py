@@ -15,8 +15,11 @@ from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
 from apps.common.events import publish
 from apps.common.policy import authorize
+from apps.knowledge import files
 from apps.knowledge.events import ChunksChanged
 from apps.knowledge.models import Chunk, ChunkRevision, Document, passage_hash
+from apps.knowledge.picturing import hand_over
+from apps.knowledge.selectors.versions import is_of_earlier_version
 from apps.knowledge.services.summaries import summary_refresh
 
 MAX_BYTES = 200_000
@@ -71,7 +74,10 @@ def chunk_revert(*, actor: Actor, chunk: Chunk, revision: int, expected_revision
 
 
 def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] | None = None) -> int:
-    """Remove passages of a document (all, when none are named); how many there were. They come back when it is parsed again."""
+    """Remove passages of a document (all, when none are named); how many there were. They come back when it is parsed again.
+
+    Pictures beside them go to the nearest passage that stays; when none does, they go too.
+    """
     authorize(actor, "chunk.write", document)
     with transaction.atomic():
         document = Document.objects.select_for_update(of=("self",)).get(pk=document.pk)
@@ -81,7 +87,9 @@ def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] |
         ids = tuple(rows.order_by("pk").values_list("pk", flat=True))
         if not ids:
             return 0
+        unseen = hand_over(document, ids)
         Chunk.objects.filter(pk__in=ids).delete()
+        files.delete_on_commit(key for key in unseen if not is_of_earlier_version(key))
         counts = Chunk.objects.filter(document=document).aggregate(text=Count("pk", filter=Q(chunk_type=Chunk.Type.TEXT)))
         Document.objects.filter(pk=document.pk).update(chunk_count=counts["text"], index_rev=F("index_rev") + 1, updated_at=timezone.now())
         audit(

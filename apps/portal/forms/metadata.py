@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 MAX_ROWS = 20  # as many items as a document may have
 BLANK_ROWS = 3
 KINDS = (
-    ("text", gettext_lazy("Text")),
+    ("text", pgettext_lazy("kind of value", "Text")),
     ("number", gettext_lazy("Number")),
     ("yes", gettext_lazy("Yes")),
     ("no", gettext_lazy("No")),

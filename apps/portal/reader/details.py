@@ -53,7 +53,10 @@ def _file(document: Document) -> list[dict[str, Any]]:
     return [
         {"label": _("File name"), "value": original_name(document)},
         {"label": _("Media type"), "value": document.media_type, "mono": True},
-        {"label": _("Size"), "value": f"{filesizeformat(document.file_size)} ({document.file_size:,} B)" if document.file_size else None},
+        {
+            "label": _("File size"),
+            "value": f"{filesizeformat(document.file_size)} ({document.file_size:,} B)" if document.file_size else None,
+        },
         {"label": "MD5", "value": document.file_hash, "mono": True, "copyable": True},
         {"label": "SHA-256", "value": document.content_sha256, "mono": True, "copyable": True},
     ]

@@ -3,6 +3,7 @@ import { on } from "../core/dom.js";
 
 const ZOOMS = [1, 1.5, 2, 3, 4];
 let opened = null;
+let fitted = 0;
 
 const viewer = () => document.getElementById("image-viewer");
 const pictures = () => [...document.querySelectorAll("#images [data-image]")];
@@ -10,7 +11,12 @@ const pictures = () => [...document.querySelectorAll("#images [data-image]")];
 function zoomTo(step) {
   const image = viewer().querySelector(".viewer__image");
   const at = Math.max(0, Math.min(ZOOMS.length - 1, ZOOMS.indexOf(Number(image.dataset.zoom)) + step));
+  // Times the size at which the whole picture is seen, whatever its shape.
+  if (image.dataset.zoom === "1") fitted = image.clientWidth;
   image.dataset.zoom = String(ZOOMS[at]);
+  image.style.width = at ? `${Math.round(fitted * ZOOMS[at])}px` : "";
+  const stage = image.parentElement;
+  stage.scrollTo((stage.scrollWidth - stage.clientWidth) / 2, (stage.scrollHeight - stage.clientHeight) / 2);
 }
 
 function show(link) {
@@ -19,6 +25,7 @@ function show(link) {
   opened = link;
   const image = box.querySelector(".viewer__image");
   image.dataset.zoom = "1";
+  image.style.width = "";
   image.src = link.dataset.src;
   image.alt = link.querySelector("img").alt;
   box.querySelector(".viewer__title").textContent = link.dataset.title;
@@ -28,7 +35,14 @@ function show(link) {
   text.textContent = link.dataset.text;
   text.hidden = !link.dataset.text;
   box.querySelector(".viewer__source").href = link.dataset.href;
-  if (!box.open) box.showModal();
+  box.querySelector('[data-viewer="previous"]').disabled = link === all[0];
+  box.querySelector('[data-viewer="next"]').disabled = link === all.at(-1);
+  if (box.open) {
+    if (document.activeElement?.disabled) box.querySelector(".viewer__stage").focus(); // keys go nowhere from a dead button
+    return;
+  }
+  box.showModal();
+  box.querySelector(".viewer__stage").focus();
 }
 
 function go(step) {

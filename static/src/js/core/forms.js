@@ -32,6 +32,7 @@ function fill(form, values) {
   }
 }
 
+let saving = 0;
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 function guard(form) {
@@ -61,11 +62,11 @@ function guard(form) {
 }
 
 function clear(form) {
+  clearTimeout(saving);
   delete form.dataset.dirty;
   if (form.dataset.guard) store("localStorage", keyOf(form), null);
 }
 
-let saving = 0;
 on("input", "form[data-guard]", (_event, form) => {
   if (same(valuesOf(form), form.kbFirst)) return clear(form);
   form.dataset.dirty = "";
@@ -102,7 +103,10 @@ document.addEventListener(
       event.stopImmediatePropagation();
       return;
     }
-    const ours = form.matches("[hx-post], [hx-put], [hx-patch], [hx-delete], [hx-get], [data-hx-post]");
+    // A dialog's form that was opened by its own address has no dialog to answer into: it is sent as any form of a page.
+    const alone = form.matches('[hx-target="#dialog-slot"]') && !document.getElementById("dialog-slot");
+    if (alone) event.stopPropagation();
+    const ours = !alone && form.matches("[hx-post], [hx-put], [hx-patch], [hx-delete], [hx-get], [data-hx-post]");
     if (form.method.toLowerCase() === "post") {
       const token = form.querySelector('[name="csrfmiddlewaretoken"]');
       if (token && csrfToken()) token.value = csrfToken();
@@ -123,6 +127,12 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (!form) return;
   lock(form, false);
   if (event.detail.successful && event.detail.requestConfig.verb !== "get") clear(form);
+});
+// The answer may hold the same form again, empty: it must not find the draft of what was just taken.
+document.addEventListener("htmx:beforeOnLoad", (event) => {
+  const { elt, xhr, requestConfig } = event.detail;
+  const form = elt.closest?.("form");
+  if (form && xhr.status < 400 && requestConfig.verb !== "get") clear(form);
 });
 for (const type of ["htmx:validation:halted", "htmx:sendAbort"]) document.addEventListener(type, (event) => lock(event.target, false));
 

@@ -8,6 +8,7 @@ Object.assign(htmx.config, {
   allowEval: false,
   allowScriptTags: false,
   includeIndicatorStyles: false,
+  attributesToSettle: ["class", "width", "height"], // not style: the content security policy refuses it as an attribute
   selfRequestsOnly: true,
   // Snapshots of pages would stay in the browser after signing out; going back asks the server again instead.
   historyCacheSize: 0,
