@@ -430,7 +430,7 @@ def test_tags_are_made_renamed_coloured_and_refused_while_in_use(shelf: Shelf) -
         taken.status_code == 422 and "There is a tag of this name already." in text_of(taken) and 'value="urgent"' in taken.content.decode()
     )
     assert toast_of(send(tag=str(tag.uid), do="save", name="soon", color="nonsense")) == "Tag saved."
-    assert (shelf.fresh(tag).name, shelf.fresh(tag).color) == ("soon", "")
+    assert (shelf.fresh(tag).name, shelf.fresh(tag).color) == ("soon", "pink")
     shelf.document("a.txt", tags=(tag,))
     refused = send(tag=str(tag.uid), do="delete", name="soon")
     assert refused.status_code == 422 and "1 document carries this tag. Take it off and delete the tag? The document stays." in text_of(
