@@ -30,7 +30,7 @@ from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
 from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
-from apps.knowledge.models import Chunk, Document, ParseStatus
+from apps.knowledge.models import UNREAD, Chunk, Document, ParseStatus
 from apps.knowledge.selectors import is_of_earlier_version
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
@@ -39,7 +39,6 @@ from apps.retrieval.services import index_documents
 log = logging.getLogger(__name__)
 
 WARNINGS_IN_TRACE = 50
-UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)  # passages there are those of the version before
 OCR_WALL_FACTOR = 4  # a page costs seconds by OCR where it costs milliseconds by its text layer
 
 

@@ -28,6 +28,7 @@ from apps.common.jobs.service import enqueue
 from apps.knowledge import files, intake
 from apps.knowledge.events import BaseDeleted, BaseFilled, DocumentsCopied, DocumentStored
 from apps.knowledge.models import (
+    UNREAD,
     Chunk,
     ChunkRevision,
     CleanupRun,
@@ -49,7 +50,6 @@ SLICE = 50
 DELETE_SLICE = 200
 ROWS_AT_ONCE = 500
 NAMESPACE = uuid.UUID("5a0d9c1e-7c5e-4b0f-9a37-0c1f5d8f3b52")
-UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)
 
 DOCUMENT_OWN = frozenset(
     "id uid kb storage_path parsed_path attempt index_rev version version_creator created_at updated_at deleted_at".split()
@@ -65,7 +65,7 @@ def _shared(model: Any, own: frozenset[str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Work:
-    """One copy under way. `keys`: {primary key of a source document: (its original, what was parsed) under the copy's own keys}."""
+    """One copy under way. `tags`: {primary key of a tag of the source: that of the target}; `done`, `failed`: documents."""
 
     claim: Claim
     run: Any

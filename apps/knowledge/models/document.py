@@ -28,6 +28,8 @@ class ParseStatus(models.TextChoices):
     DELETING = "deleting", _("Deleting")
 
 
+#: Not read yet; passages that are there nevertheless are those of the version before.
+UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)
 IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING)
 
 

@@ -18,11 +18,10 @@ from apps.common.events import publish
 from apps.common.jobs.service import enqueue
 from apps.common.policy import authorize
 from apps.knowledge.events import DocumentsRestored, DocumentStored
-from apps.knowledge.models import CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus, Tag
+from apps.knowledge.models import UNREAD, CleanupRun, Document, DocumentTag, KnowledgeBase, ParseStatus, Tag
 from apps.knowledge.services.bases import CLEANUP
 
 SLICE = 500
-UNREAD = (ParseStatus.PENDING, ParseStatus.PROCESSING)
 
 
 @dataclass(frozen=True, slots=True)
