@@ -73,7 +73,7 @@ REASONS: dict[str, Reason] = {
     ),
     "unsupported_type": Reason(
         _("Unknown type"),
-        _("This kind of file cannot be read"),
+        _("This kind of file is not supported"),
         _("What is inside is none of the types the portal knows, whatever the name says."),
         _("Convert it to PDF, Word, Excel, HTML, Markdown or text and upload it again."),
         "upload",
@@ -88,8 +88,8 @@ REASONS: dict[str, Reason] = {
     ),
     "unsafe": Reason(
         _("Refused"),
-        _("The file was refused for safety"),
-        _("It holds something that could harm the reader, such as an archive that unpacks without end."),
+        _("The file is unsafe and was not read"),
+        _("It declares outside entities, unpacks without end, or holds something else that could harm its reader."),
         _("Make a clean copy of the content and upload that."),
         "upload",
         "danger",

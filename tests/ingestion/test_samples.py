@@ -14,9 +14,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from django.utils import translation
 
 from apps.ingestion.plugins.protocol import ParseFailure, ParseRequest, reason_if_empty
 from apps.ingestion.sandbox import parse_file
+from apps.knowledge.reasons import reason_of
 from tests.ingestion.builders import check_spans
 
 SAMPLES = Path(os.environ.get("KB_SHARED") or Path(__file__).resolve().parents[3] / "shared") / "samples"
@@ -46,6 +48,13 @@ def checker() -> ModuleType:
     return module
 
 
+def told(reason: str, language: str) -> str:
+    """What the portal tells a reader of the reason."""
+    words = reason_of(reason)
+    with translation.override(language):
+        return f"{words.title}: {words.next}"
+
+
 def outcome(path: Path, name: str, *, ocr: bool) -> dict[str, Any]:
     """What the sandbox makes of the file, as the checker wants it told."""
     start = time.monotonic()
@@ -63,6 +72,14 @@ def outcome(path: Path, name: str, *, ocr: bool) -> dict[str, Any]:
     return {"text": document.text, "seconds": took, "reason": reason_if_empty(document), "encoding": document.encoding} | document.counts
 
 
+def misunderstood(want: dict[str, Any], got: dict[str, Any], checker: ModuleType) -> list[str]:
+    """What is wrong with the words people get, in either language, where the file cannot be read."""
+    if got["text"] is not None:
+        return []
+    said = [dict(got, message=told(got["reason"], language)) for language in ("en", "zh-hans")]
+    return [failure for words in said for failure in checker.judge(want, words)[0]]
+
+
 @pytest.mark.parametrize("want", entries())
 def test_sample(want: dict[str, Any] | None, checker: ModuleType) -> None:
     if want is None:
@@ -71,6 +88,7 @@ def test_sample(want: dict[str, Any] | None, checker: ModuleType) -> None:
     got = outcome(SAMPLES / want["file"], name, ocr="ocr_contain" in want)
     failures, remarks, _ = checker.judge(want, got)
     assert failures == []
+    assert misunderstood(want, got, checker) == []
     assert remarks == []  # the soft facts hold as well: do not lose them again
     if "encoding" in want:
         same = {"gbk": "gb18030", "gb2312": "gb18030"}
@@ -81,7 +99,7 @@ def test_sample(want: dict[str, Any] | None, checker: ModuleType) -> None:
 ENDS = {
     "inflating.docx": "too_large", "inflating.xlsx": "too_large", "nested.zip": "unsupported_type", "many-entries.zip": "unsupported_type",
     "escaping.zip": "unsupported_type", "laughs.docx": "unsafe", "outside-entity.docx": "unsafe", "huge-picture.png": "too_large",
-    "many-pages.pdf": "too_many_pages", "page-loop.pdf": "corrupt", "deep.html": "text", "deep.eml": "too_large", "one-line.txt": "text", "wide.csv": "text",
+    "many-pages.pdf": "too_many_pages", "page-loop.pdf": "corrupt", "deep.html": "text", "deep.eml": "too_large", "one-line.txt": "text", "wide.csv": "too_large",
     "nul-bytes.txt": "text", "broken-utf8.md": "text", "formulas.csv": "text", "script.html": "text", "script.md": "text", "invisible.txt": "text",
     "two-faces.pdf": "unsupported_type",
 }  # fmt: skip
@@ -107,6 +125,7 @@ def test_hostile(name: str, hostile: Path, checker: ModuleType) -> None:
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     got = outcome(hostile / name, name, ocr=False)
     assert checker.judge(want, got)[0] == []
+    assert misunderstood(want, got, checker) == []
     assert ("text" if got["text"] is not None else got["reason"]) == ENDS[name]
     assert got["seconds"] < 30
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss

@@ -71,7 +71,7 @@ def test_every_reason_of_the_pipeline_has_words_and_a_next_step() -> None:
         ("locked", "Locked", "The file is protected by a password", ""),
         ("empty", "No text", "There is no text in this document", ""),
         ("unreadable_text", "Unreadable text", "The text comes out garbled", "Encoding…"),
-        ("unsupported_type", "Unknown type", "This kind of file cannot be read", ""),
+        ("unsupported_type", "Unknown type", "This kind of file is not supported", ""),
         ("timeout", "Took too long", "Reading took too long", "Parse again"),
         ("surprise", "Failed", "Something went wrong on our side", "Parse again"),
     ],

@@ -9,10 +9,11 @@ from collections import Counter
 from apps.ingestion.plugins.builder import DocumentBuilder, one_line
 from apps.ingestion.plugins.encodings import decode
 from apps.ingestion.plugins.parsers.plain import add_plain
-from apps.ingestion.plugins.protocol import ParsedDocument, ParseRequest, Position, Progress, parsers
+from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, ParseRequest, Position, Progress, parsers
 
 _DELIMITERS = (",", "\t", ";", "|")
 FIELD_LIMIT = 10_000_000
+MAX_COLUMNS = 16_384  # what a sheet of Excel can hold; more is no table anybody reads, and every piece would repeat a header of that length
 
 
 def find_delimiter(text: str, preferred: str = ",") -> str:
@@ -81,6 +82,8 @@ class DelimitedParser:
 
     def _table(self, builder: DocumentBuilder, rows: list[tuple[list[str], int, int]], header_row: bool) -> None:
         width = max(len(cells) for cells, _, _ in rows)
+        if width > MAX_COLUMNS:
+            raise ParseFailure("too_large", f"the table has {width} columns: too many, the limit is {MAX_COLUMNS}")
         while header_row and len(rows) > 1 and width > 1 and sum(bool(c.strip()) for c in rows[0][0]) == 1:
             cells, first, last = rows.pop(0)  # a title above the column names
             builder.add("caption", one_line(" ".join(cells)), Position(line=first, line_end=last))
