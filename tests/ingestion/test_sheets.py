@@ -183,7 +183,7 @@ def test_formulas_in_a_csv_are_only_text(tmp_path: Path) -> None:
 def test_a_csv_is_as_wide_as_a_sheet_can_be(tmp_path: Path) -> None:
     row = ",".join(["x"] * 16_384)
     document = make.read_bytes(tmp_path, "a.csv", f"{row}\n{row}\n".encode())
-    assert document.details["rows"] == 1 and document.text.count("| x") == 2 * 16_384
+    assert document.details["rows"] == 1 and document.text.count("x") == 2 * 16_384
     with pytest.raises(ParseFailure, match="16385 columns: too many, the limit is 16384") as caught:
         make.read_bytes(tmp_path, "b.csv", f"{row}\n{row},x\n".encode())
     assert caught.value.reason == "too_large"
