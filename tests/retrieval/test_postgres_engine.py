@@ -1,4 +1,4 @@
-"""What only the PostgreSQL engine has to get right; what every engine promises is in tests/contracts/test_search_backend.py."""
+"""What only the PostgreSQL engine has to get right; what every engine promises is in tests/contracts/search/."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ except ImportError:  # not POSIX: BEGIN IMMEDIATE alone orders the writers
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 IDLE_CONNECTIONS = 4
 CONTENTLESS = sqlite3.sqlite_version_info >= (3, 43)  # contentless_delete: half the disk, same speed
 
@@ -56,6 +56,9 @@ CREATE INDEX doc_tenant ON doc (tenant, rev);
 CREATE INDEX doc_folder ON doc (folder);
 CREATE TABLE chunk (id INTEGER PRIMARY KEY, doc INTEGER NOT NULL, tenant INTEGER NOT NULL, kb INTEGER NOT NULL, enabled INTEGER NOT NULL);
 CREATE INDEX chunk_doc ON chunk (doc);
+CREATE TABLE words (
+    doc INTEGER PRIMARY KEY, lens BLOB NOT NULL, segs BLOB NOT NULL, low BLOB NOT NULL, high BLOB NOT NULL, tf BLOB NOT NULL
+);
 CREATE TABLE doctag (tag INTEGER, doc INTEGER, PRIMARY KEY (tag, doc)) WITHOUT ROWID;
 CREATE INDEX doctag_doc ON doctag (doc);
 CREATE TABLE moved (doc INTEGER PRIMARY KEY, kb INTEGER NOT NULL, home INTEGER NOT NULL);

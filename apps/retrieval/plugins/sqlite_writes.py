@@ -11,6 +11,7 @@ import numpy as np
 
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
+from apps.retrieval.plugins.sqlite_words import COLUMNS, packed
 from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
 
@@ -21,6 +22,7 @@ class Prepared:
 
     document: IndexDocument
     bodies: list[str]
+    words: tuple[bytes, bytes, bytes, bytes, bytes]
     dimension: int
     vectors: int
     live: bytes
@@ -41,9 +43,11 @@ def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
 def _prepare(document: IndexDocument) -> Prepared:
     made, dimension = vectors_of(document)
     scales, values = quantise(made, dimension)
+    tokens = [document_tokens(chunk.text) for chunk in document.chunks]
     return Prepared(
         document=document,
-        bodies=[" ".join(document_tokens(chunk.text)) for chunk in document.chunks],
+        bodies=[" ".join(passage) for passage in tokens],
+        words=packed(tokens),
         dimension=dimension,
         vectors=sum(vector is not None for vector in made),
         live=bytes(chunk.enabled for chunk in document.chunks),
@@ -89,6 +93,7 @@ def _insert(connection: Connection, prepared: Prepared) -> None:
             prepared.values,
         ),
     )
+    connection.execute(f"INSERT INTO words (doc, {COLUMNS}) VALUES (?,?,?,?,?,?)", (document.id, *prepared.words))  # noqa: S608
     connection.executemany(
         "INSERT INTO chunk (id, doc, tenant, kb, enabled) VALUES (?,?,?,?,?)",
         [(c.id, document.id, document.tenant_id, document.kb_id, int(document.enabled and c.enabled)) for c in document.chunks],
@@ -119,7 +124,7 @@ def _remove(connection: Connection, doc_ids: Sequence[int]) -> None:
     wanted = json.dumps(list(doc_ids))
     chunks = connection.execute("SELECT id FROM chunk WHERE doc IN (SELECT value FROM json_each(?))", (wanted,)).fetchall()
     connection.executemany("DELETE FROM fts WHERE rowid = ?", chunks)
-    for table, column in (("chunk", "doc"), ("doctag", "doc"), ("moved", "doc"), ("doc", "id")):
+    for table, column in (("chunk", "doc"), ("words", "doc"), ("doctag", "doc"), ("moved", "doc"), ("doc", "id")):
         connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", keys)  # noqa: S608
 
 
