@@ -151,9 +151,11 @@ class Words:
         return [known[words[int(place)]] for place in self._slots]
 
     def _sampled(self, words: Sequence[str], total: int) -> dict[str, float]:
-        level = 1
+        level = 0
         while total / 4 ** (level + 1) >= LEAST_SAMPLE:
             level += 1
+        if not level:
+            return self._counted(words, 0)
         counted = {word: count * 4.0**level for word, count in self._counted(words, level).items() if count >= SURE}
         rare = [word for word in words if word not in counted]
         return counted | (self._counted(rare, 0) if rare else {})
