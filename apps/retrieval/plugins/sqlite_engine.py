@@ -18,7 +18,7 @@ from apps.retrieval.plugins import sqlite_writes as writes
 from apps.retrieval.plugins.bm25 import best, question_slots, weights
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
 from apps.retrieval.plugins.ranking import SQL_INT, Sequences, candidates, exact_hits, ranked
-from apps.retrieval.plugins.sqlite_store import CONTENTLESS, SCHEMA_VERSION, Database, Generations
+from apps.retrieval.plugins.sqlite_store import SCHEMA_VERSION, Database, Generations
 from apps.retrieval.plugins.sqlite_vectors import best_rows
 from apps.retrieval.plugins.sqlite_words import COLUMNS, gathered
 from apps.retrieval.plugins.writing import Flags, checked_vectors
@@ -115,7 +115,7 @@ class SqliteBackend:
             file = Path(connection.execute("PRAGMA database_list").fetchone()[2])
         sizes = [p.stat().st_size for p in (file, Path(f"{file}-wal")) if p.exists()]
         details = {"engine": "sqlite", "file": file.name, "schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id()}
-        return EngineStats(documents, chunks, vectors, sum(sizes), {**details, "contentless": str(CONTENTLESS).lower()})
+        return EngineStats(documents, chunks, vectors, sum(sizes), details)
 
     def check(self) -> list[str]:
         with self._store.fresh_connection() as connection:

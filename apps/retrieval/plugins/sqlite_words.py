@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,8 @@ def gathered(batches: Iterable[list[tuple[Any, ...]]], slots: NDArray[np.uint32]
 
     Shapes: each row is (document id, 1 when it is wanted, ids int64[n], live int8[n], and the five columns of `packed`).
     """
-    flags = np.zeros(1 << 16, dtype=np.bool_)
-    flags[slots & 0xFFFF] = True
-    parts = [_of_batch(batch, slots, flags) for batch in batches]
+    asked = _Asked.of(slots)
+    parts = [_of_batch(batch, asked) for batch in batches]
     before = np.cumsum([0, *(len(part.ids) for part in parts)])
 
     def joined(name: str, kind: Any) -> Any:
@@ -69,17 +69,36 @@ def gathered(batches: Iterable[list[tuple[Any, ...]]], slots: NDArray[np.uint32]
     )
 
 
-def _of_batch(batch: list[tuple[Any, ...]], slots: NDArray[np.uint32], flags: NDArray[np.bool_]) -> Passages:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The slots of a question, and which of their halves occur: `highs` by byte, `lows` by number."""
+
+    slots: NDArray[np.uint32]
+    highs: bytes
+    lows: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, slots: NDArray[np.uint32]) -> _Asked:
+        highs, lows = np.zeros(1 << 8, dtype=np.uint8), np.zeros(1 << 16, dtype=np.bool_)
+        highs[slots >> 16], lows[slots & 0xFFFF] = 1, True
+        return cls(slots, highs.tobytes(), lows)
+
+    def among(self, highs: bytes, lows: NDArray[np.uint16]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(where one of the slots stands, which one). Translating bytes is several times as fast as any way of comparing numbers."""
+        hits = np.flatnonzero(np.frombuffer(highs.translate(self.highs), np.bool_))
+        hits = hits[self.lows[lows[hits]]]
+        whole = np.frombuffer(highs, np.uint8)[hits].astype(np.uint32) << 16 | lows[hits]
+        term = np.searchsorted(self.slots, whole)
+        real = self.slots[np.minimum(term, len(self.slots) - 1)] == whole if len(self.slots) else np.zeros(len(hits), np.bool_)
+        return hits[real], term[real]
+
+
+def _of_batch(batch: list[tuple[Any, ...]], asked: _Asked) -> Passages:
     documents, wanted, ids, live, lens, segs, low, high, tf = zip(*batch, strict=True)
     counts = np.array([len(blob) // 4 for blob in lens], dtype=np.int64)
     sizes = np.frombuffer(b"".join(segs), np.uint32).astype(np.int64)
     ends = np.cumsum(sizes)
-    lows = np.frombuffer(b"".join(low), np.uint16)
-    hits = np.flatnonzero(flags[lows])
-    whole = lows[hits].astype(np.uint32) | np.frombuffer(b"".join(high), np.uint8)[hits].astype(np.uint32) << 16
-    term = np.searchsorted(slots, whole)
-    real = slots[np.minimum(term, len(slots) - 1)] == whole if len(slots) else np.zeros(len(hits), np.bool_)
-    hits, term = hits[real], term[real]
+    hits, term = asked.among(b"".join(high), np.frombuffer(b"".join(low), np.uint16))
     segment = np.searchsorted(ends, hits, side="right")
     # Two segments for each passage: of a document with n of them the first n are its words that stand there once.
     doubled = np.repeat(counts, 2 * counts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -65,18 +64,6 @@ def test_an_index_of_another_version_says_so_and_can_be_built_again(
     later.put([doc(2, "pump, written while the old index cannot be used")])
     later.swap(new)
     assert sorted(ask(later, "pump")) == [1, 2]
-
-
-def test_a_file_that_this_sqlite_cannot_read_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = backends.get("sqlite")({"path": str(tmp_path / "search.sqlite3")})
-    backend.ensure()
-    (file,) = tmp_path.glob("search-*.sqlite3")
-    with sqlite3.connect(file) as connection:
-        connection.execute("UPDATE meta SET value = 'contentless' WHERE name = 'words'")
-    connection.close()
-    monkeypatch.setattr("apps.retrieval.plugins.sqlite_store.CONTENTLESS", False)
-    with pytest.raises(IndexOutdated, match="rebuild_index"):
-        ask(backends.get("sqlite")({"path": str(tmp_path / "search.sqlite3")}), "pump")
 
 
 def test_a_damaged_file_says_so_and_can_be_built_again(tmp_path: Path) -> None:
