@@ -67,10 +67,12 @@ def _usable(vector: Vector | None) -> Vector | None:
 def put(connection: Connection, generation: Generation, batch: Sequence[Prepared]) -> None:
     """Replace the documents; one that the index holds with a higher rev is left alone."""
     for turn in _turns(batch):
-        accepted = [prepared for prepared in turn if _claim(connection, generation, prepared)]
+        named = sorted({(p.document.vector_space, p.dimension) for p in turn if p.vector_count})
+        spaces = {key: _space_id(connection, generation, *key) for key in named}
+        accepted = _claim(connection, generation, turn, spaces)
         _remove(connection, generation, [prepared.document.id for prepared in accepted])
         _insert_words(connection, generation, accepted)
-        _insert_vectors(connection, generation, accepted)
+        _insert_vectors(connection, generation, accepted, spaces)
 
 
 def _turns(batch: Sequence[Prepared]) -> Iterator[list[Prepared]]:
@@ -82,37 +84,43 @@ def _turns(batch: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         rest = [prepared for prepared in rest if turn[prepared.document.id] is not prepared]
 
 
-def _claim(connection: Connection, generation: Generation, prepared: Prepared) -> bool:
-    """Write the document's own row and hold it until commit; False when the index has a higher rev of it."""
-    document = prepared.document
-    space = _space_id(connection, generation, document.vector_space, prepared.dimension) if prepared.vector_count else 0
-    values = (
-        document.id,
-        document.tenant_id,
-        document.kb_id,
-        space,
-        document.rev,
-        document.folder_id,
-        list(document.tag_ids),
-        document.enabled,
-        len(document.chunks),
-        sum(words.length for words in prepared.words),
-        prepared.vector_count,
-    )
+Spaces = Mapping[tuple[str, int], int]  # (name of a vector space, its dimension) -> its key
+
+
+def _claim(connection: Connection, generation: Generation, turn: Sequence[Prepared], spaces: Spaces) -> list[Prepared]:
+    """Write the documents' own rows and hold them until commit; those are left out of which the index has a higher rev."""
+    rows = [
+        (
+            p.document.id,
+            p.document.tenant_id,
+            p.document.kb_id,
+            spaces.get((p.document.vector_space, p.dimension), 0),
+            p.document.rev,
+            p.document.folder_id,
+            list(p.document.tag_ids),
+            p.document.enabled,
+            len(p.document.chunks),
+            sum(words.length for words in p.words),
+            p.vector_count,
+        )
+        for p in turn
+    ]
     table = generation.table("doc")
+    places = ", ".join(["(%s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s, %s, %s)"] * len(rows))
     sql = (
-        f"INSERT INTO {table} AS held (id, tenant, kb, space, rev, folder, tags, enabled, n, tokens, vectors)"  # noqa: S608
-        " VALUES (%s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET kb = excluded.kb,"
+        f"INSERT INTO {table} AS held (id, tenant, kb, space, rev, folder, tags, enabled, n, tokens, vectors) VALUES {places}"  # noqa: S608
+        " ON CONFLICT (id) DO UPDATE SET kb = excluded.kb,"
         " space = excluded.space, rev = excluded.rev, folder = excluded.folder, tags = excluded.tags, enabled = excluded.enabled,"
         " n = excluded.n, tokens = excluded.tokens, vectors = excluded.vectors"
         " WHERE held.rev <= excluded.rev AND held.tenant = excluded.tenant RETURNING id"
     )
-    if connection.execute(sql, values).fetchone() is not None:
-        return True
-    row = connection.execute(f"SELECT tenant FROM {table} WHERE id = %s", (document.id,)).fetchone()  # noqa: S608
-    if row is not None and row[0] != document.tenant_id:
-        raise foreign_document()
-    return False
+    written = {row[0] for row in connection.execute(sql, [value for row in rows for value in row])}
+    left = {p.document.id: p.document.tenant_id for p in turn if p.document.id not in written}
+    if left:
+        owners = connection.execute(f"SELECT id, tenant FROM {table} WHERE id = ANY(%s::bigint[])", (list(left),))  # noqa: S608
+        if any(tenant != left[key] for key, tenant in owners):
+            raise foreign_document()
+    return [p for p in turn if p.document.id in written]
 
 
 def _space_id(connection: Connection, generation: Generation, name: str, dimension: int) -> int:
@@ -143,7 +151,7 @@ def _insert_words(connection: Connection, generation: Generation, accepted: Sequ
                 copy.write_row((*belongs, words.length, words.tsv, words.sparse(generation.average)))
 
 
-def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared]) -> None:
+def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared], spaces: Spaces) -> None:
     if generation.mode == PLAIN:
         for prepared in accepted:
             scales, values = quantise(prepared.vectors, prepared.dimension)
@@ -157,7 +165,7 @@ def _insert_vectors(connection: Connection, generation: Generation, accepted: Se
         for prepared in accepted:
             if prepared.dimension == dimension and prepared.vector_count:
                 d = prepared.document
-                space = _space_id(connection, generation, d.vector_space, dimension)
+                space = spaces[d.vector_space, dimension]
                 flags = {c.id: d.enabled and c.enabled for c in d.chunks}
                 given = {c.id: v for c, v in zip(d.chunks, prepared.vectors, strict=True) if v is not None}
                 rows += _vector_rows((d.tenant_id, d.kb_id, d.id, space, d.folder_id, list(d.tag_ids)), given, flags)
