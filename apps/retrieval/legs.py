@@ -17,14 +17,11 @@ from apps.knowledge.models import KnowledgeBase
 from apps.llm.failures import failure_of
 from apps.llm.services import embedder, why_unavailable
 from apps.retrieval.engine import engine
-from apps.retrieval.fusion import coverage, fuse
 from apps.retrieval.models import BaseIndex
 from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector
-from apps.retrieval.tokens import query_tokens
+from apps.retrieval.plugins.ranking import fused
 
 log = logging.getLogger(__name__)
-
-EVIDENCE_HITS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +79,21 @@ def _searched(request: Query, parts: Sequence[VectorPart]) -> list[Hit]:
 def _several(request: Query, parts: Sequence[VectorPart]) -> list[Hit]:
     """One word leg, one vector leg for each vector space, fused by rank."""
     backend = engine()
-    vector: dict[int, LegHit] = {}
-    for part in parts:
-        asked = replace(request, mode="vector", kb_ids=part.kb_ids, vector=part.vector, vector_space=part.space)
-        for hit in backend.vector_leg(asked):
-            if hit.chunk_id not in vector or hit.rank < vector[hit.chunk_id].rank:
-                vector[hit.chunk_id] = hit
-    meant = sorted(vector.values(), key=lambda hit: (hit.rank, hit.chunk_id))
-    if request.mode == "vector":
-        return fuse([], meant, method="rrf")[: request.k]
-    words = backend.text_leg(request)
-    exact = backend.exact_leg(request) if words else []
-    tokens = query_tokens(request.text).tokens
-    known = coverage(tokens, backend.matched_terms(request, [hit.chunk_id for hit in words[:EVIDENCE_HITS]])) if words and meant else 1.0
-    return fuse(words, meant, exact=exact, weights=request.weights, method="rrf", known=known)[: request.k]
+
+    def words(count: int) -> list[LegHit]:
+        return backend.text_leg(replace(request, candidates=count))
+
+    def vectors(count: int) -> list[LegHit]:
+        best: dict[int, LegHit] = {}
+        for part in parts:
+            asked = replace(request, mode="vector", kb_ids=part.kb_ids, vector=part.vector, vector_space=part.space, candidates=count)
+            for hit in backend.vector_leg(asked):
+                if hit.chunk_id not in best or hit.rank < best[hit.chunk_id].rank:
+                    best[hit.chunk_id] = hit
+        return sorted(best.values(), key=lambda hit: (hit.rank, hit.chunk_id))
+
+    asked_words = words if request.mode != "vector" else None
+    return fused(request, asked_words, vectors, exact=lambda _listed: backend.exact_leg(request), method="rrf")
 
 
 def _parts(request: Query, bases: Sequence[KnowledgeBase]) -> tuple[list[VectorPart], dict[str, Any]]:

@@ -21,6 +21,7 @@ from apps.retrieval.legs import run_legs
 from apps.retrieval.plugins.protocol import Hit, LegHit, Query, folder_key
 
 MAX_QUERY_CHARS = 4000
+LEAST_HITS = 50  # asked of the engine, twice the limit where that is more: some may have to be dropped
 Mode = Literal["hybrid", "text", "vector"]
 
 
@@ -44,7 +45,6 @@ class Options:
     vector_threshold: float = 0.0
     keyword_threshold: float = 0.0
     weights: tuple[float, float] | None = None
-    candidates: int = 50
     vector: tuple[float, ...] | None = None  # the caller's own embedding of the question
 
 
@@ -178,7 +178,6 @@ def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str,
         return None
     weights = options.weights or _weights(bases)
     fusion: Literal["minmax", "rrf"] = "rrf" if any(kb.retrieval_config.get("fusion") == "rrf" for kb in bases) else "minmax"
-    wanted = max(options.candidates, 2 * options.limit)
     return Query(
         tenant_id=actor.space,
         kb_ids=tuple(kb_ids),
@@ -187,8 +186,7 @@ def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str,
         folder_ids=folders,
         doc_ids=documents,
         mode=mode,
-        k=max(wanted, 50),
-        candidates=max(wanted, 50),
+        k=max(2 * options.limit, LEAST_HITS),
         weights=weights,
         fusion=fusion,
     )

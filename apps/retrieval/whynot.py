@@ -87,7 +87,7 @@ def why_not(
         raise ValueError("name a document or a passage")
     authorize(actor, "document.read", document)
     options = options or Options()
-    wide = replace(options, limit=DEPTH, candidates=DEPTH, vector_threshold=0.0, keyword_threshold=0.0)
+    wide = replace(options, limit=DEPTH, vector_threshold=0.0, keyword_threshold=0.0)
     alone = search(actor=actor, query=query, scope=Scope(kb_uids=(document.kb.uid,), document_uids=(document.uid,)), options=wide)
     own = _own(alone.hits, chunk)
     target = chunk or (own.chunk if own else _nearest(actor, document, alone.query))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.retrieval.fusion import coverage, fuse, leg_weights
+from apps.retrieval.fusion import beyond, evidence, fuse, leg_weights
 from apps.retrieval.plugins.protocol import ExactHit, LegHit
 
 
@@ -81,7 +81,17 @@ def test_ties_are_broken_by_id_and_equal_scores_count_as_best() -> None:
     assert [(h.chunk_id, h.score) for h in fuse([], leg((2, 0.8), (1, 0.8)))] == [(1, 1.0), (2, 1.0)]
 
 
-def test_coverage_is_the_best_share() -> None:
-    assert coverage(["a", "b", "c", "d"], {1: frozenset("a"), 2: frozenset("abc")}) == 0.75
-    assert coverage(["a"], {}) == 0.0
-    assert coverage([], {}) == 1.0
+def test_evidence_is_what_the_best_of_three_word_hits_holds() -> None:
+    text = [LegHit(chunk, chunk, 1.0, rank, held) for rank, (chunk, held) in enumerate([(1, 0.25), (2, 0.75), (3, 0.5), (4, 1.0)], 1)]
+    assert evidence(text) == 0.75
+    assert evidence([]) == 1.0
+
+
+def test_what_stands_beyond_the_fused_follows_by_its_better_rank() -> None:
+    text, vector = leg((1, 9.0), (2, 8.0), (3, 7.0)), leg((4, 0.9), (3, 0.8), (1, 0.7), (5, 0.6))
+    hits = fuse(text[:1], vector[:1])
+    more = beyond(hits, text, vector)
+    assert [hit.chunk_id for hit in hits] == [1, 4]
+    assert [(hit.chunk_id, hit.score) for hit in more] == [(2, 0.0), (3, 0.0), (5, 0.0)]
+    assert more[1].text_leg == LegHit(3, 300, 7.0, 3) and more[1].vector_leg == LegHit(3, 300, 0.8, 2)
+    assert [hit.chunk_id for hit in beyond(hits, text[:2], vector[:3])] == [2, 3]

@@ -1,4 +1,4 @@
-"""What only the PostgreSQL engine has to get right; what every engine promises is in tests/contracts/test_search_backend.py."""
+"""What only the PostgreSQL engine has to get right; what every engine promises is in tests/contracts/search/."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,10 +16,12 @@ import pytest
 
 from apps.common.errors import InvalidInput, TransientError, Unavailable
 from apps.retrieval.plugins import postgres_reads
+from apps.retrieval.plugins.bm25 import lexeme, question_slots, slot
 from apps.retrieval.plugins.postgres_engine import PostgresBackend, open_postgres
 from apps.retrieval.plugins.postgres_schema import make_hnsw
+from apps.retrieval.plugins.postgres_scope import Scope
 from apps.retrieval.plugins.postgres_store import close_pools
-from apps.retrieval.plugins.postgres_terms import lexeme, quoted, sparse_question
+from apps.retrieval.plugins.postgres_terms import SAMPLED_SQL, quoted, sampled, sparse_question, times_in, words_of
 from apps.retrieval.plugins.protocol import IndexChunk, IndexDocument, IndexMissing, Query
 from tests.support.postgres import PostgresProcess
 from tests.support.waiting import pid_alive, until
@@ -88,7 +89,7 @@ def test_the_servers_of_distributions_work_without_pgvector(tmp_path: Path) -> N
 def test_many_bases_are_searched_within_their_space_only(backend: PostgresBackend) -> None:
     """Of more bases than are named in the word index the space is, so that other spaces cost nothing."""
     backend.put([doc(1, "pump"), doc(2, "pump", kb_id=500), doc(3, "pump", tenant_id=2, kb_id=2)])
-    scope = postgres_reads.Scope.of(Query(1, tuple(range(1, 100)), "pump"))
+    scope = Scope.of(Query(1, tuple(range(1, 100)), "pump"))
     assert scope.kb_query == "('kb 1') & "
     hits = backend.search(Query(1, tuple(range(1, 100)), "pump", mode="text"))
     assert [hit.doc_id for hit in hits] == [1]
@@ -174,17 +175,38 @@ def test_very_long_words_and_passages(backend: PostgresBackend) -> None:
     assert not backend.search(Query(1, (1,), long[:-1] + "2", mode="text"))[0].exact
     assert found(backend, "o'clock") == [1]
     assert found(backend, "word17") == [2]
-    assert long in backend.matched_terms(Query(1, (1,), f"{long} other"), [10])[10]
+    assert backend.text_leg(Query(1, (1,), f"{long} before"))[0].held == 1.0
 
 
-def test_statistics_replace_counting_in_large_tables(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_large_bases_the_rarity_of_words_is_estimated(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend.put([doc(key, *(f"pump number{key}" if key % 10 else f"valve pump number{key}" for _ in range(4))) for key in range(1, 301)])
+    query = Query(1, (1,), "valve pump number17")
+    counted = backend.text_leg(query)
+    monkeypatch.setattr("apps.retrieval.plugins.postgres_words.ALL_COUNTED", 100)
+    monkeypatch.setattr("apps.retrieval.plugins.postgres_words.LEAST_SAMPLE", 250)
+    estimated = backend.text_leg(query)
+    assert [hit.doc_id for hit in estimated[:4]] == [hit.doc_id for hit in counted[:4]] == [17] * 4
+    assert [hit.score for hit in estimated] == pytest.approx([hit.score for hit in counted], rel=0.1)
+    assert [hit.score for hit in estimated] != [hit.score for hit in counted]  # one in four passages was looked at
+    backend.set_flags(1, list(range(1, 301)), kb_id=2)
+    assert [hit.doc_id for hit in backend.text_leg(Query(1, (2,), "valve pump number17"))][:4] == [17] * 4
+
+
+def test_too_many_passages_to_read_are_put_in_order_by_the_database(backend: PostgresBackend, monkeypatch: pytest.MonkeyPatch) -> None:
     backend.put([doc(key, f"pump number{key}" if key % 10 else f"valve pump number{key}") for key in range(1, 301)])
-    counted = backend.text_leg(Query(1, (1,), "valve number17"))
-    backend.optimise()
-    monkeypatch.setattr("apps.retrieval.plugins.postgres_terms.SMALL_TABLE", 100)
-    estimated = backend.text_leg(Query(1, (1,), "valve number17"))
-    assert counted[0].doc_id == estimated[0].doc_id == 17
-    assert [hit.score for hit in counted[1:5]] == pytest.approx([hit.score for hit in estimated[1:5]], rel=0.05)
+    query = Query(1, (1,), "valve pump number17")
+    read = backend.text_leg(query)
+    monkeypatch.setattr("apps.retrieval.plugins.postgres_words.MOST_READ", 100)
+    assert backend.text_leg(query) == read
+
+
+def test_sql_and_python_agree_on_the_sample(backend: PostgresBackend) -> None:
+    ids = [*range(1, 2000), 2**31 - 1, 2**31, 2**40 + 7, 2**62]
+    with backend._store.connection() as connection:
+        for level in (1, 2, 5):
+            sql = f"SELECT chunk FROM unnest(%s::bigint[]) chunk WHERE {SAMPLED_SQL.format(each=4**level)}".replace(" % ", " %% ")
+            assert [row[0] for row in connection.execute(sql, (ids,))] == [key for key in ids if sampled(key, level)]
+    assert 400 < sum(sampled(key, 1) for key in range(2000)) < 600
 
 
 def test_a_text_cannot_pretend_to_belong_to_a_base(backend: PostgresBackend) -> None:
@@ -228,4 +250,15 @@ def test_words_in_the_forms_postgres_takes() -> None:
     assert quoted("a'b\\c") == "'a''b\\\\c'"
     assert lexeme("short") == "short" and lexeme("税" * 85) == "税" * 85
     assert len(lexeme("税" * 86).encode()) < 255 and lexeme("税" * 86) != lexeme("税" * 87)
-    assert sparse_question({"pump": 1.5}) == "{" + f"{zlib.crc32(b'pump') % 2**20 + 1}:1.5" + "}/1048576"
+    assert sparse_question(np.array([7, 9], dtype=np.uint32), np.array([1.5, 0.25])) == "{8:1.5,10:0.25}/16777216"
+
+
+def test_how_often_words_stand_is_read_back_from_their_vectors() -> None:
+    made = [words_of(text.split()) for text in ("pump pump valve", "seal", "pump " * 40 + "hose " * 300)]
+    sparse = [words.sparse(190.0) for words in made]
+    passage, term, times = times_in(sparse, np.array([words.length for words in made]), 190.0, question_slots(["pump", "hose", "absent"]))
+    slots = question_slots(["pump", "hose", "absent"]).tolist()
+    pump, hose = slots.index(slot("pump")), slots.index(slot("hose"))
+    assert sorted(zip(passage.tolist(), term.tolist(), times.tolist(), strict=True)) == sorted(
+        [(0, pump, 2), (2, pump, 40), (2, hose, 255)]
+    )

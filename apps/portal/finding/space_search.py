@@ -175,7 +175,7 @@ def _results(actor: Actor, asked: SpaceQuery, bases: Sequence[KnowledgeBase], ad
     legs: dict[str, Any] = {}
     took = 0.0
     if asked.kind != "documents" and bases:
-        options = Options(limit=DEPTH, candidates=DEPTH)
+        options = Options(limit=DEPTH)
         scope = Scope(kb_uids=tuple(base.uid for base in bases))
         answer = search_asked(actor=actor, door=RetrievalLog.Door.PAGE, query=asked.q, scope=scope, options=options)
         legs, took = answer.legs, answer.took_ms

@@ -99,7 +99,6 @@ class HybridSearchView(SearchApiView):
             mode=mode or "hybrid",
             vector_threshold=body["vector_threshold"],
             keyword_threshold=body["keyword_threshold"],
-            candidates=min(500, max(50, 5 * wanted) * len(scope.kb_uids or ())),
             vector=tuple(body["query_embedding"]) if body.get("query_embedding") else None,
         )
         door = RetrievalLog.Door.REST_BASE

@@ -1,7 +1,7 @@
 """The search engine of the server shape: tables in the application's PostgreSQL, with pgvector where it can be had.
 
-Words are a GIN index over the tokens of the shared tokeniser; BM25 is the product of two sparse vectors (pgvector) or is worked out for
-the best by ts_rank (without it). Meaning is compared exactly up to 20,000 passages in scope, and over an HNSW graph beyond.
+Words are a GIN index over the tokens of the shared tokeniser; BM25 is counted from what it finds, see `postgres_words`. Meaning is compared
+exactly up to 20,000 passages in scope, and over an HNSW graph beyond.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from psycopg import Connection
 
 from apps.common.errors import InvalidInput
 from apps.retrieval.plugins import postgres_writes as writes
-from apps.retrieval.plugins.postgres_reads import Lookups, Scope
+from apps.retrieval.plugins.postgres_reads import Lookups
 from apps.retrieval.plugins.postgres_schema import PLAIN, SCHEMA_VERSION, Generation, make_hnsw, make_word_index, tables_of
+from apps.retrieval.plugins.postgres_scope import Scope
 from apps.retrieval.plugins.postgres_store import Store
-from apps.retrieval.plugins.postgres_terms import Frequencies
+from apps.retrieval.plugins.postgres_words import Remembered
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
-from apps.retrieval.plugins.ranking import exact_hits, ranked
+from apps.retrieval.plugins.ranking import candidates, exact_hits, ranked
 from apps.retrieval.plugins.writing import Flags, checked_vectors
 from apps.retrieval.tokens import query_tokens, tokeniser_id
 
@@ -38,7 +39,7 @@ class PostgresBackend:
     def __init__(self, dsn: str, *, schema: str = SCHEMA, mode: str = "auto") -> None:
         self._store = Store(dsn, schema, mode)
         self._building: Generation | None = None
-        self._frequencies: tuple[int, Frequencies] | None = None
+        self._remembered = Remembered()
 
     # -- life of the store ------------------------------------------------------------------------------------------------------
 
@@ -137,22 +138,16 @@ class PostgresBackend:
     # -- reads ------------------------------------------------------------------------------------------------------------------
 
     def _lookups(self, connection: Connection, generation: Generation, query: Query) -> Lookups:
-        known = self._frequencies
-        if known is None or known[0] != generation.id:
-            known = self._frequencies = (generation.id, Frequencies(generation.schema, f"text_{generation.id}"))
-        return Lookups(connection, generation, query, query_tokens(query.text), Scope.of(query), known[1])
+        return Lookups(connection, generation, query, query_tokens(query.text), Scope.of(query), self._remembered)
 
     def text_leg(self, query: Query) -> list[LegHit]:
-        return self._read(lambda c, g: self._lookups(c, g, query).text())
+        return self._read(lambda c, g: self._lookups(c, g, query).text(candidates(query)))
 
     def vector_leg(self, query: Query) -> list[LegHit]:
-        return self._read(lambda c, g: self._lookups(c, g, query).vector())
+        return self._read(lambda c, g: self._lookups(c, g, query).vector(candidates(query)))
 
     def exact_leg(self, query: Query) -> list[ExactHit]:
         return self._read(lambda c, g: exact_hits(query, query_tokens(query.text), self._lookups(c, g, query)))
-
-    def matched_terms(self, query: Query, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        return self._read(lambda c, g: self._lookups(c, g, query).matched(chunk_ids))
 
     def search(self, query: Query) -> list[Hit]:
         return self._read(lambda c, g: ranked(query, query_tokens(query.text), self._lookups(c, g, query)))

@@ -14,7 +14,7 @@ from apps.retrieval.tokens import tokeniser_id
 
 log = logging.getLogger(__name__)
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 LEAST_PGVECTOR = (0, 8)  # iterative scans
 HNSW_DIMENSIONS = 4000
 GRAPH_BYTES = 1200  # of a vector's place in a graph that is being made in memory, besides the vector
@@ -32,21 +32,22 @@ CREATE UNIQUE INDEX IF NOT EXISTS generation_state ON {schema}.generation (state
 TABLES = """
 CREATE TABLE {doc} (
     id BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, space INTEGER NOT NULL, rev BIGINT NOT NULL,
-    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, n INTEGER NOT NULL, vectors INTEGER NOT NULL
+    folder BIGINT NOT NULL, tags BIGINT[] NOT NULL, enabled BOOLEAN NOT NULL, n INTEGER NOT NULL, tokens BIGINT NOT NULL,
+    vectors INTEGER NOT NULL
 );
 CREATE INDEX ON {doc} (kb);
 CREATE INDEX ON {doc} (tenant);
 CREATE TABLE {space} (id INTEGER GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
 CREATE TABLE {text} (
     chunk BIGINT PRIMARY KEY, tenant BIGINT NOT NULL, kb BIGINT NOT NULL, doc BIGINT NOT NULL, folder BIGINT NOT NULL,
-    tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL {sparse}
+    tags BIGINT[] NOT NULL, live BOOLEAN NOT NULL, enabled BOOLEAN NOT NULL, len INTEGER NOT NULL, tsv TSVECTOR NOT NULL,
+    sv {sparse} NOT NULL
 ) WITH (toast_tuple_target = 128);
-ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000;
+ALTER TABLE {text} ALTER tsv SET STORAGE EXTERNAL, ALTER tsv SET STATISTICS 1000, ALTER sv SET STORAGE PLAIN;
 CREATE INDEX ON {text} (doc);
 """
 # fastupdate: a list of pending entries makes every search slower and now and then one write very slow, and costs a third more in all.
 _WORDS = "CREATE INDEX IF NOT EXISTS {name} ON {text} USING gin (tsv) WITH (fastupdate = off)"
-SPARSE = "ALTER TABLE {text} ALTER sv SET STORAGE PLAIN"
 BLOBS = """
 CREATE TABLE {blob} (doc BIGINT PRIMARY KEY, ids BYTEA NOT NULL, live BYTEA NOT NULL, scale BYTEA NOT NULL, emb BYTEA NOT NULL);
 ALTER TABLE {blob} ALTER ids SET STORAGE EXTERNAL, ALTER live SET STORAGE EXTERNAL, ALTER scale SET STORAGE EXTERNAL,
@@ -66,7 +67,7 @@ _HNSW = "CREATE INDEX IF NOT EXISTS {name} ON {vec} USING hnsw (emb halfvec_ip_o
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """One set of tables. `average`: tokens of a usual passage, which BM25 measures lengths by; it is written into the word vectors."""
+    """One set of tables. `average`: tokens of a passage for which its word vectors are BM25 as they stand."""
 
     schema: str
     id: int

@@ -21,12 +21,12 @@ import psycopg
 from psycopg import Connection, errors
 
 from apps.common.errors import TransientError, Unavailable
+from apps.retrieval.plugins.bm25 import SLOTS
 from apps.retrieval.plugins.postgres_schema import (
     BLOBS,
     GENERATIONS,
     PLAIN,
     SCHEMA_VERSION,
-    SPARSE,
     TABLES,
     VECTOR,
     Generation,
@@ -34,7 +34,7 @@ from apps.retrieval.plugins.postgres_schema import (
     make_word_index,
     tables,
 )
-from apps.retrieval.plugins.postgres_terms import AVERAGE_LENGTH, SLOTS
+from apps.retrieval.plugins.postgres_terms import USUAL_LENGTH
 from apps.retrieval.plugins.protocol import IndexMissing, IndexOutdated
 from apps.retrieval.tokens import tokeniser_id
 
@@ -47,7 +47,6 @@ UNCHECKED_S = 5.0  # an idle connection older than this is tried before it is tr
 CONNECT_TIMEOUT_S = 10
 STATEMENT_TIMEOUT_MS = 30_000
 LOCK_TIMEOUT_MS = 20_000
-ENOUGH_PASSAGES = 200
 _DAMAGED = (errors.UndefinedTable, errors.UndefinedColumn, errors.UndefinedObject, errors.UndefinedFunction, errors.InternalError_)
 
 
@@ -269,29 +268,19 @@ class Store:
 
     def _new(self, connection: Connection, state: str) -> Generation:
         mode = VECTOR if self.mode != PLAIN and has_pgvector(connection) else PLAIN
-        average = self._average(connection)
         row = connection.execute(
             f"INSERT INTO {self.schema}.generation (state, version, tokeniser, mode, average) VALUES (%s, %s, %s, %s, %s) RETURNING id",  # noqa: S608
-            (state, SCHEMA_VERSION, tokeniser_id(), mode, average),
+            (state, SCHEMA_VERSION, tokeniser_id(), mode, USUAL_LENGTH),
         ).fetchone()
         assert row is not None
-        made = Generation(self.schema, row[0], SCHEMA_VERSION, tokeniser_id(), mode, average)
+        made = Generation(self.schema, row[0], SCHEMA_VERSION, tokeniser_id(), mode, USUAL_LENGTH)
         names = {name: made.table(name) for name in ("doc", "space", "text", "blob")}
-        sparse = f", sv SPARSEVEC({SLOTS}) NOT NULL" if mode == VECTOR else ""
-        connection.execute(TABLES.format(sparse=sparse, **names))
-        connection.execute((SPARSE if mode == VECTOR else BLOBS).format(**names))
+        connection.execute(TABLES.format(sparse=f"SPARSEVEC({SLOTS})" if mode == VECTOR else "BYTEA", **names))
+        if mode == PLAIN:
+            connection.execute(BLOBS.format(**names))
         if state == "current":
             make_word_index(connection, made)
         return made
-
-    def _average(self, connection: Connection) -> float:
-        """What the current generation's passages measure, so that building anew fits BM25 to them; the usual where there are few."""
-        row = connection.execute(f"SELECT id FROM {self.schema}.generation WHERE state = 'current'").fetchone()  # noqa: S608
-        if row is None or f"text_{row[0]}" not in tables(connection, self.schema, row[0]):
-            return AVERAGE_LENGTH
-        sql = f"SELECT count(*), avg(len)::float8 FROM {self.schema}.text_{row[0]} WHERE len > 0"  # noqa: S608
-        count, average = connection.execute(sql).fetchone() or (0, None)
-        return min(max(float(average), 10.0), 2000.0) if count >= ENOUGH_PASSAGES else AVERAGE_LENGTH
 
     def _sweep(self) -> None:
         """Drop the tables of generations that are out of use; what is still read just now is left to the next time."""

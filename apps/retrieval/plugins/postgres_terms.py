@@ -1,42 +1,24 @@
-"""Words in the shapes PostgreSQL takes: tsvector and sparsevec as bytes, tsquery as text, and how rare each word is."""
+"""Words in the shapes PostgreSQL takes: tsvector and sparsevec as bytes, tsquery as text."""
 
 from __future__ import annotations
 
-import hashlib
-import math
 import struct
-import threading
-import time
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from psycopg import Connection
 
+from apps.retrieval.plugins.bm25 import K1, MOST_TIMES, SLOTS, B, lexeme
 from apps.retrieval.plugins.protocol import Vector
 
-SLOTS = 1 << 20  # dimensions of the sparse word vectors; two words in one slot are rare and cost little
 HEAVIEST = 900  # terms kept of one passage: what fits into a page beside the rest of the row
-AVERAGE_LENGTH = 190.0  # tokens of a usual passage
-K1, B = 1.2, 0.75
-MAX_LEXEME_BYTES = 255
+USUAL_LENGTH = 190.0  # tokens of a passage for which word vectors are BM25 as they stand
 MAX_VECTOR_BYTES = 900_000  # PostgreSQL takes a mebibyte
 MAX_POSITION, MAX_POSITIONS = 16_383, 255
-SMALL_TABLE = 5_000  # up to so many passages words are counted, beyond PostgreSQL's statistics say enough
-STATISTICS_KEPT_S = 60.0
-LEAST_IDF = 1e-6  # of a word that more than half of the passages hold, as FTS5 has it
-
-
-def lexeme(token: str) -> str:
-    """The token as PostgreSQL keeps it: itself, or where that is too long its beginning and a hash."""
-    if len(token) * 4 <= MAX_LEXEME_BYTES:
-        return token
-    raw = token.encode("utf-8")
-    if len(raw) <= MAX_LEXEME_BYTES:
-        return token
-    return raw[:200].decode("utf-8", "ignore") + " " + hashlib.blake2b(raw, digest_size=16).hexdigest()
+SAMPLE_LEVELS = 5
 
 
 def kb_lexeme(tenant_id: int, kb_id: int) -> str:
@@ -47,6 +29,25 @@ def kb_lexeme(tenant_id: int, kb_id: int) -> str:
 def tenant_lexeme(tenant_id: int) -> str:
     """The word that ties a passage to its space, for questions to more bases than are named one by one."""
     return f"kb {tenant_id}"
+
+
+def sample_lexeme(tie: str, level: int) -> str:
+    """The word that ties one in 4 ** level of the passages of a base or space to it; level 0 is the tie of all."""
+    return f"{tie} /{level}" if level else tie
+
+
+def sampled(chunk_id: int, level: int) -> bool:
+    """Whether a passage is in the sample of this level; SAMPLED_SQL says the same."""
+    return (chunk_id % 2**31) * 2654435761 // 65536 % 4**level == 0
+
+
+SAMPLED_SQL = "(chunk % 2147483648) * 2654435761 / 65536 % {each} = 0"
+
+
+def ties_of(chunk_id: int, *ties: str) -> list[str]:
+    """The words that say where a passage belongs, in which samples too."""
+    levels = [level for level in range(SAMPLE_LEVELS + 1) if sampled(chunk_id, level)]
+    return [sample_lexeme(tie, level) for tie in ties for level in levels]
 
 
 def quoted(word: str) -> str:
@@ -77,7 +78,7 @@ class Words:
 
     def sparse(self, average: float) -> bytes:
         """The BM25 part of every term that does not depend on the question, as a sparsevec in binary format."""
-        weights = self.counts * (K1 + 1) / (self.counts + K1 * (1 - B + B * self.length / average))
+        weights = self.counts * (K1 + 1) / (self.counts + _norm(self.length, average))
         slots = self.slots
         if len(slots) > HEAVIEST:
             kept = np.sort(np.argsort(-weights, kind="stable")[:HEAVIEST])
@@ -112,19 +113,40 @@ def words_of(tokens: Sequence[str], *ties: str) -> Words:
         pieces.append(piece)
     used, which = np.unique(np.array(slots, dtype=np.int64) % SLOTS, return_inverse=True)
     tsv = struct.pack(">I", len(pieces)) + b"".join(pieces)
-    return Words(len(tokens), tsv, used, np.bincount(which, weights=counts, minlength=len(used)).astype(np.float64))
+    times = np.minimum(np.bincount(which, weights=counts, minlength=len(used)), MOST_TIMES)
+    return Words(len(tokens), tsv, used, times.astype(np.float64))
 
 
-def _slot(word: str) -> int:
-    return zlib.crc32(word.encode("utf-8")) % SLOTS
+def _norm(length: Any, average: float) -> Any:
+    return K1 * (1 - B + B * length / average)
 
 
-def sparse_question(weights: Mapping[str, float]) -> str:
-    """A sparsevec literal; `weights` are inverse document frequencies by lexeme."""
-    slots: dict[int, float] = {}
-    for word, weight in weights.items():
-        slots[_slot(word)] = max(weight, slots.get(_slot(word), 0.0))
-    return "{" + ",".join(f"{slot + 1}:{weight:.9g}" for slot, weight in sorted(slots.items())) + f"}}/{SLOTS}"
+def times_in(
+    sparse: Sequence[bytes], lengths: NDArray[np.int64], average: float, slots: NDArray[np.uint32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(passage, term, times) as in `bm25.Passages`, of what `Words.sparse` gave for passages of these lengths."""
+    flat = np.frombuffer(b"".join(sparse), dtype=">u4")
+    sizes = np.array([len(blob) // 4 for blob in sparse], dtype=np.int64)
+    ends = np.cumsum(sizes)
+    flags = np.zeros(1 << 16, dtype=np.bool_)
+    flags[slots & 0xFFFF] = True
+    hits = np.flatnonzero(flags[flat & 0xFFFF])
+    term = np.searchsorted(slots, flat[hits])
+    real = slots[np.minimum(term, len(slots) - 1)] == flat[hits]
+    hits, term = hits[real], term[real]
+    passage = np.searchsorted(ends, hits, side="right")
+    terms = (sizes[passage] - 3) // 2  # three words of head, then the slots, then the weights
+    among = hits - (ends[passage] - sizes[passage]) - 3
+    inside = (among >= 0) & (among < terms)
+    hits, term, passage, terms = hits[inside], term[inside], passage[inside], terms[inside]
+    weights = flat.view(">f4")[hits + terms].astype(np.float64)
+    times = np.rint(weights * _norm(lengths[passage], average) / np.maximum(K1 + 1 - weights, 1e-6))
+    return passage, term.astype(np.int64), np.clip(times, 1, MOST_TIMES).astype(np.int64)
+
+
+def sparse_question(slots: NDArray[np.uint32], weights: NDArray[np.float64]) -> str:
+    """A sparsevec literal of what the question's words weigh."""
+    return "{" + ",".join(f"{place + 1}:{weight:.9g}" for place, weight in zip(slots.tolist(), weights, strict=True)) + f"}}/{SLOTS}"
 
 
 def half_bytes(vector: Vector) -> bytes | None:
@@ -141,51 +163,3 @@ def half_text(vector: Vector) -> str | None:
     with np.errstate(over="ignore"):
         half = np.asarray(vector, dtype=np.float32).astype(np.float16)
     return "[" + ",".join(map(str, half.tolist())) + "]" if np.isfinite(half).all() and half.any() else None
-
-
-class Frequencies:
-    """How rare words are in one generation's passages, as inverse document frequencies; remembered for a minute."""
-
-    def __init__(self, schema: str, table: str) -> None:
-        self.schema, self.table = schema, table
-        self._lock = threading.Lock()
-        self._until = 0.0
-        self._small = True
-        self._common: dict[str, float] = {}
-        self._floor = 0.0
-
-    def idf(self, connection: Connection, words: Sequence[str]) -> dict[str, float]:
-        with self._lock:
-            if time.monotonic() > self._until:
-                self._load(connection)
-                self._until = time.monotonic() + STATISTICS_KEPT_S if not self._small else 0.0
-            small, common, floor = self._small, self._common, self._floor
-        if small:
-            return self._counted(connection, words)
-        return {word: _idf(common.get(word, floor)) for word in words}
-
-    def _load(self, connection: Connection) -> None:
-        row = connection.execute(
-            "SELECT c.reltuples, s.most_common_elems::text::text[], s.most_common_elem_freqs FROM pg_class c"
-            " LEFT JOIN pg_stats s ON s.schemaname = %s AND s.tablename = c.relname AND s.attname = 'tsv'"
-            " WHERE c.oid = %s::regclass AND c.reltuples > %s",
-            (self.schema, f"{self.schema}.{self.table}", SMALL_TABLE),
-        ).fetchone()
-        self._small = row is None or not row[1]
-        if row is not None and row[1]:
-            self._common = dict(zip(row[1], row[2], strict=False))  # two or three more figures follow the frequencies
-            self._floor = min(self._common.values()) / 2
-
-    def _counted(self, connection: Connection, words: Sequence[str]) -> dict[str, float]:
-        sql = (
-            f"SELECT (SELECT count(*) FROM {self.schema}.{self.table}), "  # noqa: S608
-            f"array(SELECT (SELECT count(*) FROM {self.schema}.{self.table} t WHERE t.tsv @@ w.word::tsquery)"
-            " FROM unnest(%s::text[]) WITH ORDINALITY w (word, at) ORDER BY w.at)"
-        )
-        total, counts = connection.execute(sql, ([quoted(word) for word in words],)).fetchone() or (0, [])
-        return {word: _idf((count + 0.5) / (total + 1)) for word, count in zip(words, counts, strict=True)}
-
-
-def _idf(share: float) -> float:
-    """ln((N - n + 0.5) / (n + 0.5)) for share = (n + 0.5) / (N + 1), the formula of FTS5, so that both engines rank alike."""
-    return max(math.log((1 - share) / share), LEAST_IDF) if 0 < share < 1 else LEAST_IDF

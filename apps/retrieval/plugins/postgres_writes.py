@@ -9,15 +9,26 @@ import numpy as np
 from psycopg import Connection
 
 from apps.retrieval.plugins.postgres_schema import PLAIN, VECTOR, Generation, make_vector_table, tables_of
-from apps.retrieval.plugins.postgres_terms import Words, half_bytes, kb_lexeme, quoted, tenant_lexeme, words_of
+from apps.retrieval.plugins.postgres_terms import (
+    SAMPLE_LEVELS,
+    SAMPLED_SQL,
+    Words,
+    half_bytes,
+    kb_lexeme,
+    quoted,
+    sample_lexeme,
+    tenant_lexeme,
+    ties_of,
+    words_of,
+)
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
 from apps.retrieval.plugins.ranking import SQL_INT
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
 from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
 
-_TEXT = "chunk, tenant, kb, doc, folder, tags, live, enabled, len, tsv"
-_TEXT_TYPES = ["int8", "int8", "int8", "int8", "int8", "int8[]", "bool", "bool", "int4", "bytea"]
+_TEXT = "chunk, tenant, kb, doc, folder, tags, live, enabled, len, tsv, sv"
+_TEXT_TYPES = ["int8", "int8", "int8", "int8", "int8", "int8[]", "bool", "bool", "int4", "bytea", "bytea"]
 _VEC = "chunk, tenant, kb, doc, space, folder, tags, enabled, emb"
 _VEC_TYPES = ["int8", "int8", "int8", "int8", "int4", "int8", "int8[]", "bool", "bytea"]
 
@@ -45,7 +56,7 @@ def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
 def _prepare(document: IndexDocument) -> Prepared:
     vectors, dimension = vectors_of(document)
     ties = tenant_lexeme(document.tenant_id), kb_lexeme(document.tenant_id, document.kb_id)
-    words = [words_of(document_tokens(chunk.text), *ties) for chunk in document.chunks]
+    words = [words_of(document_tokens(chunk.text), *ties_of(chunk.id, *ties)) for chunk in document.chunks]
     return Prepared(document, words, [_usable(vector) for vector in vectors], dimension)
 
 
@@ -56,10 +67,12 @@ def _usable(vector: Vector | None) -> Vector | None:
 def put(connection: Connection, generation: Generation, batch: Sequence[Prepared]) -> None:
     """Replace the documents; one that the index holds with a higher rev is left alone."""
     for turn in _turns(batch):
-        accepted = [prepared for prepared in turn if _claim(connection, generation, prepared)]
+        named = sorted({(p.document.vector_space, p.dimension) for p in turn if p.vector_count})
+        spaces = {key: _space_id(connection, generation, *key) for key in named}
+        accepted = _claim(connection, generation, turn, spaces)
         _remove(connection, generation, [prepared.document.id for prepared in accepted])
         _insert_words(connection, generation, accepted)
-        _insert_vectors(connection, generation, accepted)
+        _insert_vectors(connection, generation, accepted, spaces)
 
 
 def _turns(batch: Sequence[Prepared]) -> Iterator[list[Prepared]]:
@@ -71,35 +84,43 @@ def _turns(batch: Sequence[Prepared]) -> Iterator[list[Prepared]]:
         rest = [prepared for prepared in rest if turn[prepared.document.id] is not prepared]
 
 
-def _claim(connection: Connection, generation: Generation, prepared: Prepared) -> bool:
-    """Write the document's own row and hold it until commit; False when the index has a higher rev of it."""
-    document = prepared.document
-    space = _space_id(connection, generation, document.vector_space, prepared.dimension) if prepared.vector_count else 0
-    values = (
-        document.id,
-        document.tenant_id,
-        document.kb_id,
-        space,
-        document.rev,
-        document.folder_id,
-        list(document.tag_ids),
-        document.enabled,
-        len(document.chunks),
-        prepared.vector_count,
-    )
+Spaces = Mapping[tuple[str, int], int]  # (name of a vector space, its dimension) -> its key
+
+
+def _claim(connection: Connection, generation: Generation, turn: Sequence[Prepared], spaces: Spaces) -> list[Prepared]:
+    """Write the documents' own rows and hold them until commit; those are left out of which the index has a higher rev."""
+    rows = [
+        (
+            p.document.id,
+            p.document.tenant_id,
+            p.document.kb_id,
+            spaces.get((p.document.vector_space, p.dimension), 0),
+            p.document.rev,
+            p.document.folder_id,
+            list(p.document.tag_ids),
+            p.document.enabled,
+            len(p.document.chunks),
+            sum(words.length for words in p.words),
+            p.vector_count,
+        )
+        for p in turn
+    ]
     table = generation.table("doc")
+    places = ", ".join(["(%s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s, %s, %s)"] * len(rows))
     sql = (
-        f"INSERT INTO {table} AS held (id, tenant, kb, space, rev, folder, tags, enabled, n, vectors)"  # noqa: S608
-        " VALUES (%s, %s, %s, %s, %s, %s, %s::bigint[], %s, %s, %s) ON CONFLICT (id) DO UPDATE SET kb = excluded.kb,"
+        f"INSERT INTO {table} AS held (id, tenant, kb, space, rev, folder, tags, enabled, n, tokens, vectors) VALUES {places}"  # noqa: S608
+        " ON CONFLICT (id) DO UPDATE SET kb = excluded.kb,"
         " space = excluded.space, rev = excluded.rev, folder = excluded.folder, tags = excluded.tags, enabled = excluded.enabled,"
-        " n = excluded.n, vectors = excluded.vectors WHERE held.rev <= excluded.rev AND held.tenant = excluded.tenant RETURNING id"
+        " n = excluded.n, tokens = excluded.tokens, vectors = excluded.vectors"
+        " WHERE held.rev <= excluded.rev AND held.tenant = excluded.tenant RETURNING id"
     )
-    if connection.execute(sql, values).fetchone() is not None:
-        return True
-    row = connection.execute(f"SELECT tenant FROM {table} WHERE id = %s", (document.id,)).fetchone()  # noqa: S608
-    if row is not None and row[0] != document.tenant_id:
-        raise foreign_document()
-    return False
+    written = {row[0] for row in connection.execute(sql, [value for row in rows for value in row])}
+    left = {p.document.id: p.document.tenant_id for p in turn if p.document.id not in written}
+    if left:
+        owners = connection.execute(f"SELECT id, tenant FROM {table} WHERE id = ANY(%s::bigint[])", (list(left),))  # noqa: S608
+        if any(tenant != left[key] for key, tenant in owners):
+            raise foreign_document()
+    return [p for p in turn if p.document.id in written]
 
 
 def _space_id(connection: Connection, generation: Generation, name: str, dimension: int) -> int:
@@ -119,20 +140,18 @@ def _space_id(connection: Connection, generation: Generation, name: str, dimensi
 
 
 def _insert_words(connection: Connection, generation: Generation, accepted: Sequence[Prepared]) -> None:
-    sparse = generation.mode == VECTOR
-    columns = _TEXT + (", sv" if sparse else "")
-    with connection.cursor().copy(f"COPY {generation.table('text')} ({columns}) FROM STDIN (FORMAT BINARY)") as copy:
-        copy.set_types(_TEXT_TYPES + (["bytea"] if sparse else []))
+    with connection.cursor().copy(f"COPY {generation.table('text')} ({_TEXT}) FROM STDIN (FORMAT BINARY)") as copy:
+        copy.set_types(_TEXT_TYPES)
         for prepared in accepted:
             d = prepared.document
             tags = list(d.tag_ids)
             for chunk, words in zip(d.chunks, prepared.words, strict=True):
                 enabled = d.enabled and chunk.enabled
-                row = (chunk.id, d.tenant_id, d.kb_id, d.id, d.folder_id, tags, chunk.enabled, enabled, words.length, words.tsv)
-                copy.write_row((*row, words.sparse(generation.average)) if sparse else row)
+                belongs = (chunk.id, d.tenant_id, d.kb_id, d.id, d.folder_id, tags, chunk.enabled, enabled)
+                copy.write_row((*belongs, words.length, words.tsv, words.sparse(generation.average)))
 
 
-def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared]) -> None:
+def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared], spaces: Spaces) -> None:
     if generation.mode == PLAIN:
         for prepared in accepted:
             scales, values = quantise(prepared.vectors, prepared.dimension)
@@ -146,7 +165,7 @@ def _insert_vectors(connection: Connection, generation: Generation, accepted: Se
         for prepared in accepted:
             if prepared.dimension == dimension and prepared.vector_count:
                 d = prepared.document
-                space = _space_id(connection, generation, d.vector_space, dimension)
+                space = spaces[d.vector_space, dimension]
                 flags = {c.id: d.enabled and c.enabled for c in d.chunks}
                 given = {c.id: v for c, v in zip(d.chunks, prepared.vectors, strict=True) if v is not None}
                 rows += _vector_rows((d.tenant_id, d.kb_id, d.id, space, d.folder_id, list(d.tag_ids)), given, flags)
@@ -219,8 +238,7 @@ def set_flags(connection: Connection, generation: Generation, tenant_id: int, do
     doc, text = generation.table("doc"), generation.table("text")
     vectors = _vector_tables(connection, generation)
     if flags.kb_id is not None:
-        sql = f"UPDATE {text} SET tsv = ts_delete(tsv, 'kb ' || tenant || ':' || kb) || %s::tsvector WHERE doc = ANY(%s::bigint[])"  # noqa: S608
-        connection.execute(sql, (quoted(kb_lexeme(tenant_id, flags.kb_id)), own))
+        _tie_to(connection, text, kb_lexeme(tenant_id, flags.kb_id), own)
     if given:
         sets = ", ".join(f"{name} = {value[0]}" for name, value in given.items())
         values = [value[1] for value in given.values()]
@@ -232,6 +250,18 @@ def set_flags(connection: Connection, generation: Generation, tenant_id: int, do
         for vec in vectors:
             sql = f"UPDATE {vec} v SET enabled = t.enabled FROM {text} t WHERE t.chunk = v.chunk AND v.doc = ANY(%s::bigint[])"  # noqa: S608
             connection.execute(sql, (own,))
+
+
+def _tie_to(connection: Connection, text: str, tie: str, doc_ids: Sequence[int]) -> None:
+    """Replace the words that say which base the documents' passages belong to."""
+    levels = range(1, SAMPLE_LEVELS + 1)
+    former = ", ".join(["''", *(f"' /{level}'" for level in levels)])
+    samples = "".join(f" || CASE WHEN {SAMPLED_SQL.format(each=4**level)} THEN %s::tsvector ELSE ''::tsvector END" for level in levels)
+    sql = (
+        f"UPDATE {text} SET tsv = ts_delete(tsv, array(SELECT 'kb ' || tenant || ':' || kb || s FROM unnest(ARRAY[{former}]) s))"  # noqa: S608
+        f" || %s::tsvector{samples} WHERE doc = ANY(%s::bigint[])"
+    ).replace(" % ", " %% ")
+    connection.execute(sql, (*(quoted(sample_lexeme(tie, level)) for level in (0, *levels)), list(doc_ids)))
 
 
 def set_chunk_enabled(connection: Connection, generation: Generation, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:

@@ -60,6 +60,8 @@ class IndexDocument:
 class Query:
     """What to look for and where. `tenant_id` and `kb_ids` are required; no base means no hit.
 
+    `candidates`: how many of each leg are fused. It settles the order; `k`, how many hits come back, does not.
+
     `tag_ids`: any of them. `folder_ids`, `doc_ids`: one of them. None means no restriction; an empty tuple matches nothing.
     """
 
@@ -73,19 +75,23 @@ class Query:
     doc_ids: tuple[int, ...] | None = None
     mode: Mode = "hybrid"
     k: int = 10
-    candidates: int = 50
+    candidates: int = 60
     weights: tuple[float, float] = (0.5, 0.5)  # words, vectors
     fusion: Literal["minmax", "rrf"] = "minmax"
 
 
 @dataclass(frozen=True, slots=True)
 class LegHit:
-    """One leg's view of a passage: raw score (BM25, higher is better; or cosine) and 1-based rank."""
+    """One leg's view of a passage: raw score (BM25, higher is better; or cosine) and 1-based rank.
+
+    `held`, of words only: which part of what the question's words weigh (rare ones more) stands in the passage, 0 to 1.
+    """
 
     chunk_id: int
     doc_id: int
     score: float
     rank: int
+    held: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +167,16 @@ class SearchBackend(Protocol):
     def stats(self, tenant_id: int | None = None) -> EngineStats: ...
 
     def text_leg(self, query: Query) -> list[LegHit]:
-        """The best `candidates` by words, best first. Scores are BM25 (k1 1.2, b 0.75), higher is better."""
+        """The best `candidates` by words, best first. Scores are BM25 (k1 1.2, b 0.75), higher is better.
+
+        How rare a word is and how long a usual passage is are counted over the query's bases, whatever else restricts it.
+        """
 
     def vector_leg(self, query: Query) -> list[LegHit]:
         """The best `candidates` by cosine among passages of the query's vector space, best first."""
 
     def exact_leg(self, query: Query) -> list[ExactHit]:
         """Up to `candidates` passages that hold the codes of the question, or quote all of it; highest grade first."""
-
-    def matched_terms(self, query: Query, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        """Which tokens of the question each of these passages holds, within the query's bases."""
 
     def search(self, query: Query) -> list[Hit]:
         """The legs as `mode` says, fused, exact matches before all others, best first, at most `k`."""

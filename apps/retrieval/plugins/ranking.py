@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
 
 from apps.common.measures import search_leg
-from apps.retrieval.fusion import FULL_EVIDENCE, coverage, fuse
+from apps.retrieval.fusion import beyond, evidence, fuse
 from apps.retrieval.plugins.protocol import ExactHit, Hit, LegHit, Query
 from apps.retrieval.tokens import QueryTokens
 
-EVIDENCE_HITS = 3  # passages whose words are counted to tell how much of the question the text leg understood
+LISTED = 100  # hits of each leg that are read at once; only the first `Query.candidates` are fused
 MAX_CANDIDATES = 1000
 MAX_CODES = 8
 FEW_PASSAGES = 10
@@ -24,22 +23,20 @@ Sequences = Sequence[Sequence[str]]
 class Lookups(Protocol):
     """One question over one connection of an engine, within the scope of its query."""
 
-    def text(self) -> list[LegHit]: ...
+    def text(self, count: int) -> list[LegHit]: ...
 
-    def vector(self) -> list[LegHit]: ...
+    def vector(self, count: int) -> list[LegHit]: ...
 
     def holding(self, sequences: Sequences, among: Sequence[int] = ()) -> list[tuple[int, int]]:
-        """(passage, document) of the best passages in which one of the token sequences stands; with `among`, of those only, all of them."""
+        """(passage, document) of passages in which one of the token sequences stands, by id; with `among`, of those only, all of them."""
 
     def share_holding(self, sequence: Sequence[str]) -> float:
         """Which part of the passages of the bases holds the sequence, 0 to 1."""
 
-    def matched(self, chunk_ids: Sequence[int], enough: int = MAX_CANDIDATES) -> dict[int, frozenset[str]]:
-        """Which tokens of the question each passage holds; may stop at the first that holds `enough`."""
-
 
 def candidates(query: Query) -> int:
-    return min(max(query.candidates, query.k, 1), MAX_CANDIDATES)
+    """How many of each leg are fused."""
+    return min(max(query.candidates, 1), MAX_CANDIDATES)
 
 
 def exact_hits(query: Query, tokens: QueryTokens, lookups: Lookups, listed: Sequence[int] = ()) -> list[ExactHit]:
@@ -74,19 +71,43 @@ def exact_hits(query: Query, tokens: QueryTokens, lookups: Lookups, listed: Sequ
 
 def ranked(query: Query, tokens: QueryTokens, lookups: Lookups) -> list[Hit]:
     """The legs as `mode` says, fused, exact matches before all others, best first, at most `k`."""
-    text: list[LegHit] = []
-    vector: list[LegHit] = []
-    if query.mode != "vector":
-        with search_leg("words"):
-            text = lookups.text()
-    if query.mode != "text":
-        with search_leg("vectors"):
-            vector = lookups.vector()
-    exact: list[ExactHit] = []
-    known = 1.0
-    if text:  # what stands there word for word was found by its words
-        exact = exact_hits(query, tokens, lookups, [hit.chunk_id for hit in (*text, *vector)])
-    if text and vector:
-        best = [hit.chunk_id for hit in text[:EVIDENCE_HITS]]
-        known = coverage(tokens.tokens, lookups.matched(best, math.ceil(FULL_EVIDENCE * len(tokens.tokens))))
-    return fuse(text, vector, exact=exact, weights=query.weights, method=query.fusion, known=known)[: max(query.k, 0)]
+    words = lookups.text if query.mode != "vector" else None
+    vectors = lookups.vector if query.mode != "text" else None
+    return fused(query, words, vectors, exact=lambda listed: exact_hits(query, tokens, lookups, listed), method=query.fusion)
+
+
+Leg = Callable[[int], list[LegHit]]
+
+
+def _asked(name: str, leg: Leg | None, count: int) -> list[LegHit]:
+    if leg is None:
+        return []
+    with search_leg(name):
+        return leg(count)
+
+
+def fused(
+    query: Query,
+    words: Leg | None,
+    vectors: Leg | None,
+    *,
+    exact: Callable[[Sequence[int]], list[ExactHit]],
+    method: Literal["minmax", "rrf"],
+) -> list[Hit]:
+    """At most `k` hits: those among the first `candidates` of a leg fused, then what the legs list beyond, if that many are asked for.
+
+    `exact` is given the passages that the legs list.
+    """
+    depth = candidates(query)
+    listed = max(depth, LISTED)
+    text, vector = _asked("words", words, listed), _asked("vectors", vectors, listed)
+    first = text[:depth], vector[:depth]
+    # What stands there word for word was found by its words.
+    found = exact([hit.chunk_id for hit in (*first[0], *first[1])]) if text else []
+    hits = fuse(*first, exact=found, weights=query.weights, method=method, known=evidence(text))
+    wanted = min(query.k, MAX_CANDIDATES)
+    if wanted > len(hits):
+        text = _asked("words", words, wanted) if len(text) >= listed < wanted else text
+        vector = _asked("vectors", vectors, wanted) if len(vector) >= listed < wanted else vector
+        hits += beyond(hits, text, vector)
+    return hits[: max(query.k, 0)]

@@ -15,10 +15,12 @@ import numpy as np
 
 from apps.common.errors import InvalidInput
 from apps.retrieval.plugins import sqlite_writes as writes
+from apps.retrieval.plugins.bm25 import best, question_slots, weights
 from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
-from apps.retrieval.plugins.ranking import MAX_CANDIDATES, SQL_INT, Sequences, candidates, exact_hits, ranked
-from apps.retrieval.plugins.sqlite_store import CONTENTLESS, SCHEMA_VERSION, Database, Generations
+from apps.retrieval.plugins.ranking import SQL_INT, Sequences, candidates, exact_hits, ranked
+from apps.retrieval.plugins.sqlite_store import SCHEMA_VERSION, Database, Generations
 from apps.retrieval.plugins.sqlite_vectors import best_rows
+from apps.retrieval.plugins.sqlite_words import COLUMNS, gathered
 from apps.retrieval.plugins.writing import Flags, checked_vectors
 from apps.retrieval.tokens import QueryTokens, query_tokens, tokeniser_id
 
@@ -113,7 +115,7 @@ class SqliteBackend:
             file = Path(connection.execute("PRAGMA database_list").fetchone()[2])
         sizes = [p.stat().st_size for p in (file, Path(f"{file}-wal")) if p.exists()]
         details = {"engine": "sqlite", "file": file.name, "schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id()}
-        return EngineStats(documents, chunks, vectors, sum(sizes), {**details, "contentless": str(CONTENTLESS).lower()})
+        return EngineStats(documents, chunks, vectors, sum(sizes), details)
 
     def check(self) -> list[str]:
         with self._store.fresh_connection() as connection:
@@ -126,6 +128,7 @@ class SqliteBackend:
                 "documents' passages": "SELECT coalesce(sum(n), 0) FROM doc",
                 "passage rows": "SELECT count(*) FROM chunk",
                 "passages in the word index": "SELECT count(*) FROM fts_docsize",
+                "passages whose words are counted": "SELECT coalesce(sum(length(lens)), 0) / 4 FROM words",
             }
             found = {name: connection.execute(sql).fetchone()[0] for name, sql in counts.items()}
         if len(set(found.values())) > 1:
@@ -141,19 +144,15 @@ class SqliteBackend:
 
     def text_leg(self, query: Query) -> list[LegHit]:
         with self._lookups(query) as lookups:
-            return lookups.text()
+            return lookups.text(candidates(query))
 
     def vector_leg(self, query: Query) -> list[LegHit]:
         with self._lookups(query) as lookups:
-            return lookups.vector()
+            return lookups.vector(candidates(query))
 
     def exact_leg(self, query: Query) -> list[ExactHit]:
         with self._lookups(query) as lookups:
             return exact_hits(query, lookups.tokens, lookups)
-
-    def matched_terms(self, query: Query, chunk_ids: Sequence[int]) -> dict[int, frozenset[str]]:
-        with self._lookups(query) as lookups:
-            return lookups.matched(chunk_ids)
 
     def search(self, query: Query) -> list[Hit]:
         with self._lookups(query) as lookups:
@@ -215,28 +214,43 @@ class _Lookups:
     scope: _Scope
     tokens: QueryTokens
 
-    def _find(self, words: str, among: Sequence[int] = ()) -> list[tuple[int, int, float]]:
-        """(chunk id, document id, BM25 with the sign of FTS5: the lower the better) of the best passages for an FTS5 expression."""
-        if self.scope.empty:
-            return []
+    def _find(self, words: str, limit: int, among: Sequence[int] = ()) -> list[tuple[int, int]]:
+        """(chunk id, document id) of the first `limit` passages, by id, that an FTS5 expression finds."""
         documents = f"AND {self.scope.documents.format(id='c.doc')}" if self.scope.documents else ""
         documents += f" AND fts.rowid IN ({','.join('?' * len(among))})" if among else ""
         sql = f"""
-            SELECT c.id, c.doc, bm25(fts, 0.0, 1.0) AS score FROM fts CROSS JOIN chunk c ON c.id = fts.rowid
+            SELECT c.id, c.doc FROM fts CROSS JOIN chunk c ON c.id = fts.rowid
             WHERE fts MATCH ? AND c.enabled = 1 AND c.tenant = ? AND c.kb IN (SELECT value FROM json_each(?)) {documents}
-            ORDER BY score, c.id LIMIT ?"""  # noqa: S608
+            ORDER BY fts.rowid LIMIT ?"""  # noqa: S608
         match = f"{self.scope.kb_match}{{body}} : ({words})"
-        limit = len(among) or candidates(self.query)
         values = (match, self.scope.tenant, self.scope.kbs, *self.scope.values, *among, limit)
         return self.connection.execute(sql, values).fetchall()
 
-    def text(self) -> list[LegHit]:
-        if not self.tokens:
+    def text(self, count: int) -> list[LegHit]:
+        if self.scope.empty or not self.tokens:
             return []
-        words = " OR ".join(_quoted([token]) for token in self.tokens.tokens) or f"{_quoted([self.tokens.prefix])} *"
-        return [LegHit(chunk, doc, -score, rank) for rank, (chunk, doc, score) in enumerate(self._find(words), 1)]
+        slots = question_slots(self.tokens.tokens)
+        found = gathered(self._documents(), slots)
+        if not len(found.ids):
+            return []
+        worth = weights(found.frequencies(len(slots)), len(found.ids))
+        if self.tokens.prefix:
+            holding = [chunk for chunk, _ in self._find(f"{_quoted([self.tokens.prefix])} *", -1)]
+            found, worth = found.holding(holding), np.ones(1)
+        return best(found, worth, float(found.lengths.mean()), count)
 
-    def vector(self) -> list[LegHit]:
+    def _documents(self) -> Iterator[list[tuple[Any, ...]]]:
+        """What `gathered` takes of every document of the bases: a filter hides a passage, but its words count."""
+        scope = self.scope
+        columns = ", ".join(f"w.{name}" for name in COLUMNS.split(", "))
+        wanted = f"enabled AND {scope.documents.format(id='id')}" if scope.documents else "enabled"
+        sql = f"""
+            SELECT id, {wanted}, ids, live, {columns} FROM doc JOIN words w ON w.doc = doc.id
+            WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ?"""  # noqa: S608
+        cursor = self.connection.execute(sql, (*scope.values, scope.kbs, scope.tenant))
+        return iter(lambda: cursor.fetchmany(FETCH_DOCUMENTS), [])
+
+    def vector(self, count: int) -> list[LegHit]:
         query, scope = self.query, self.scope
         if scope.empty or query.vector is None or not np.isfinite(query.vector).all():
             return []
@@ -248,35 +262,19 @@ class _Lookups:
             SELECT id, ids, live, scale, emb FROM doc
             WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ? AND +space = ? AND enabled = 1 {documents}"""  # noqa: S608
         cursor = self.connection.execute(sql, (scope.kbs, scope.tenant, space[0], *scope.values))
-        rows = best_rows(iter(lambda: cursor.fetchmany(FETCH_DOCUMENTS), []), query.vector, candidates(query))
+        rows = best_rows(iter(lambda: cursor.fetchmany(FETCH_DOCUMENTS), []), query.vector, count)
         return [LegHit(chunk, doc, score, rank) for rank, (chunk, doc, score) in enumerate(rows, 1)]
 
     def holding(self, sequences: Sequences, among: Sequence[int] = ()) -> list[tuple[int, int]]:
-        words = " OR ".join(_quoted(sequence) for sequence in sequences)
-        return [(chunk, doc) for chunk, doc, _ in self._find(words, among)]
+        if self.scope.empty:
+            return []
+        return self._find(" OR ".join(_quoted(sequence) for sequence in sequences), len(among) or candidates(self.query), among)
 
     def share_holding(self, sequence: Sequence[str]) -> float:
         within = f"{self.scope.kb_match}{{body}} : {_quoted(sequence)}"
         holding = self.connection.execute("SELECT count(*) FROM fts WHERE fts MATCH ?", (within,)).fetchone()[0]
         sql = "SELECT coalesce(sum(n), 0) FROM doc WHERE kb IN (SELECT value FROM json_each(?)) AND +tenant = ?"
         return holding / max(self.connection.execute(sql, (self.scope.kbs, self.scope.tenant)).fetchone()[0], 1)
-
-    def matched(self, chunk_ids: Sequence[int], enough: int = MAX_CANDIDATES) -> dict[int, frozenset[str]]:
-        scope, tokens = self.scope, self.tokens
-        if scope.empty:
-            return {}
-        sql = "SELECT id FROM chunk WHERE id IN (SELECT value FROM json_each(?)) AND tenant = ? AND kb IN (SELECT value FROM json_each(?))"
-        named = json.dumps([i for i in chunk_ids if i in SQL_INT])
-        seen = [row[0] for row in self.connection.execute(sql, (named, scope.tenant, scope.kbs))]
-        held: dict[int, set[str]] = {chunk: set() for chunk in seen}
-        sql = f"SELECT rowid FROM fts WHERE fts MATCH ? AND rowid IN ({','.join('?' * len(seen))})"  # noqa: S608
-        words = [(token, _quoted([token])) for token in tokens.tokens] or [(tokens.prefix, f"{_quoted([tokens.prefix])} *")]
-        for token, expression in words if seen and tokens else ():
-            for (chunk,) in self.connection.execute(sql, (f"{{body}} : {expression}", *seen)):
-                held[chunk].add(token)
-            if any(len(terms) >= enough for terms in held.values()):
-                break
-        return {chunk: frozenset(terms) for chunk, terms in held.items()}
 
 
 def open_sqlite(options: Mapping[str, str]) -> SqliteBackend:

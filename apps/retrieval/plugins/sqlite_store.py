@@ -30,9 +30,8 @@ except ImportError:  # not POSIX: BEGIN IMMEDIATE alone orders the writers
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 IDLE_CONNECTIONS = 4
-CONTENTLESS = sqlite3.sqlite_version_info >= (3, 43)  # contentless_delete: half the disk, same speed
 
 _PRAGMAS = (
     "busy_timeout=30000",
@@ -56,12 +55,17 @@ CREATE INDEX doc_tenant ON doc (tenant, rev);
 CREATE INDEX doc_folder ON doc (folder);
 CREATE TABLE chunk (id INTEGER PRIMARY KEY, doc INTEGER NOT NULL, tenant INTEGER NOT NULL, kb INTEGER NOT NULL, enabled INTEGER NOT NULL);
 CREATE INDEX chunk_doc ON chunk (doc);
+CREATE TABLE words (
+    doc INTEGER PRIMARY KEY, lens BLOB NOT NULL, segs BLOB NOT NULL, low BLOB NOT NULL, high BLOB NOT NULL, tf BLOB NOT NULL,
+    body BLOB NOT NULL
+);
 CREATE TABLE doctag (tag INTEGER, doc INTEGER, PRIMARY KEY (tag, doc)) WITHOUT ROWID;
 CREATE INDEX doctag_doc ON doctag (doc);
 CREATE TABLE moved (doc INTEGER PRIMARY KEY, kb INTEGER NOT NULL, home INTEGER NOT NULL);
 CREATE INDEX moved_kb ON moved (kb);
 """
-_FTS = "CREATE VIRTUAL TABLE fts USING fts5(kb, body, tokenize=\"ascii tokenchars '-_./:@#+'''\"{options})"
+# Without content of its own: that takes half of the disk, and what must be known to delete a passage stands packed in `words`.
+_FTS = "CREATE VIRTUAL TABLE fts USING fts5(kb, body, content='', tokenize=\"ascii tokenchars '-_./:@#+'''\");"
 
 
 @contextmanager
@@ -94,10 +98,8 @@ class Database:
         try:
             connection.execute("PRAGMA page_size=8192")
             connection.execute("PRAGMA journal_mode=WAL")
-            options = ", content='', contentless_delete=1" if CONTENTLESS else ""
-            connection.executescript(f"BEGIN; {_TABLES} {_FTS.format(options=options)};")
-            words = "contentless" if CONTENTLESS else "content"
-            versions = [("schema", str(SCHEMA_VERSION)), ("tokeniser", tokeniser_id()), ("words", words)]
+            connection.executescript(f"BEGIN; {_TABLES} {_FTS}")
+            versions = [("schema", str(SCHEMA_VERSION)), ("tokeniser", tokeniser_id())]
             connection.executemany("INSERT INTO meta VALUES (?, ?)", versions)
             connection.execute("COMMIT")
         finally:
@@ -111,9 +113,7 @@ class Database:
             connection.execute(f"PRAGMA {pragma}")
         if not self._checked:
             held = dict(connection.execute("SELECT name, value FROM meta"))
-            wanted = {"schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id(), "words": held.get("words", "")}
-            if held.get("words") == "contentless" and not CONTENTLESS:
-                wanted["words"] = "content"  # written with a newer SQLite, which this one cannot read
+            wanted = {"schema": str(SCHEMA_VERSION), "tokeniser": tokeniser_id()}
             if held != wanted:
                 connection.close()
                 raise IndexOutdated(f"the search index was written as {held}, this version needs {wanted}; run manage.py rebuild_index")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from sqlite3 import Connection
@@ -11,8 +12,11 @@ import numpy as np
 
 from apps.retrieval.plugins.protocol import IndexDocument, Vector
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
+from apps.retrieval.plugins.sqlite_words import COLUMNS, packed
 from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
+
+PACKED_LEVEL = 1  # of zlib: a third of the size, and hardly any time
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Prepared:
 
     document: IndexDocument
     bodies: list[str]
+    packed_bodies: bytes
+    words: tuple[bytes, bytes, bytes, bytes, bytes]
     dimension: int
     vectors: int
     live: bytes
@@ -41,9 +47,13 @@ def batches(documents: Iterable[IndexDocument]) -> Iterator[list[Prepared]]:
 def _prepare(document: IndexDocument) -> Prepared:
     made, dimension = vectors_of(document)
     scales, values = quantise(made, dimension)
+    tokens = [document_tokens(chunk.text) for chunk in document.chunks]
+    bodies = [" ".join(passage) for passage in tokens]
     return Prepared(
         document=document,
-        bodies=[" ".join(document_tokens(chunk.text)) for chunk in document.chunks],
+        bodies=bodies,
+        packed_bodies=zlib.compress("\n".join(bodies).encode("utf-8"), PACKED_LEVEL),
+        words=packed(tokens),
         dimension=dimension,
         vectors=sum(vector is not None for vector in made),
         live=bytes(chunk.enabled for chunk in document.chunks),
@@ -89,6 +99,8 @@ def _insert(connection: Connection, prepared: Prepared) -> None:
             prepared.values,
         ),
     )
+    sql = f"INSERT INTO words (doc, {COLUMNS}, body) VALUES (?,?,?,?,?,?,?)"  # noqa: S608
+    connection.execute(sql, (document.id, *prepared.words, prepared.packed_bodies))
     connection.executemany(
         "INSERT INTO chunk (id, doc, tenant, kb, enabled) VALUES (?,?,?,?,?)",
         [(c.id, document.id, document.tenant_id, document.kb_id, int(document.enabled and c.enabled)) for c in document.chunks],
@@ -115,12 +127,23 @@ def _set_tags(connection: Connection, doc_id: int, tag_ids: Sequence[int]) -> No
 
 
 def _remove(connection: Connection, doc_ids: Sequence[int]) -> None:
-    keys = [(doc_id,) for doc_id in doc_ids]
-    wanted = json.dumps(list(doc_ids))
-    chunks = connection.execute("SELECT id FROM chunk WHERE doc IN (SELECT value FROM json_each(?))", (wanted,)).fetchall()
-    connection.executemany("DELETE FROM fts WHERE rowid = ?", chunks)
-    for table, column in (("chunk", "doc"), ("doctag", "doc"), ("moved", "doc"), ("doc", "id")):
-        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", keys)  # noqa: S608
+    for doc_id in doc_ids:
+        _forget_words(connection, doc_id)
+        for table, column in (("chunk", "doc"), ("words", "doc"), ("doctag", "doc"), ("moved", "doc"), ("doc", "id")):
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (doc_id,))  # noqa: S608
+
+
+def _forget_words(connection: Connection, doc_id: int) -> None:
+    """Take the document's passages out of the word index, which has to be told what it was told of them."""
+    sql = (
+        "SELECT doc.tenant, coalesce(moved.home, doc.kb), doc.ids, words.body FROM doc JOIN words ON words.doc = doc.id"
+        " LEFT JOIN moved ON moved.doc = doc.id WHERE doc.id = ?"
+    )
+    for tenant, home, ids, packed_bodies in connection.execute(sql, (doc_id,)).fetchall():
+        bodies = zlib.decompress(packed_bodies).decode("utf-8").split("\n")
+        keys = np.frombuffer(ids, dtype=np.int64).tolist()
+        rows = [(key, kb_token(tenant, home), body) for key, body in zip(keys, bodies, strict=len(keys) > 0)]
+        connection.executemany("INSERT INTO fts (fts, rowid, kb, body) VALUES ('delete', ?, ?, ?)", rows)
 
 
 def _own(connection: Connection, tenant_id: int, doc_ids: Sequence[int] | None, kb_ids: Sequence[int] | None = None) -> list[int]:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pytest
 
-from apps.retrieval.plugins.protocol import Hit, IndexChunk, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
-from tests.contracts.test_search_backend import ENGINES, store_options
+from apps.retrieval.plugins.protocol import Hit, IndexChunk, IndexDocument, Query, SearchBackend, Vector, backends
+from tests.support.search_engines import ENGINES, store_options
 
 SPACE = "hand:32"
 TOPICS = {
@@ -68,9 +68,6 @@ def _filled(name: str, options: Mapping[str, str]) -> SearchBackend:
     backend = backends.get(name)(options)
     backend.ensure()
     backend.put(corpus())
-    again = backend.begin_rebuild()  # fits what an engine assumes of usual passages to these
-    again.put(corpus())
-    backend.swap(again)
     return backend
 
 
@@ -89,22 +86,14 @@ def assert_same_order(reference: dict[int, float], other: dict[int, float], tole
     assert astray == [], where  # only what stands at the end of the list may be exchanged for its like
 
 
-def relative(leg: list[LegHit]) -> dict[int, float]:
-    best = max((hit.score for hit in leg), default=1.0)
-    return {hit.chunk_id: hit.score / best for hit in leg}
-
-
 @pytest.mark.parametrize("engine", ENGINES[1:])
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_words_rank_alike(engines: dict[str, SearchBackend], engine: str, question: str) -> None:
     query = Query(1, (1, 2), question, mode="text")
     reference, other = engines["sqlite"].text_leg(query), engines[engine].text_leg(query)
-    assert len(reference) == len(other)
-    assert_same_order(relative(reference), relative(other), 0.06, question)
+    assert reference == other
     exact = [{hit.chunk_id: hit.grade for hit in engines[name].exact_leg(query)} for name in ("sqlite", engine)]
     assert exact[0] == exact[1] or len(exact[0]) >= len(exact[1]) >= 50
-    chunks = [hit.chunk_id for hit in reference[:10]]
-    assert engines["sqlite"].matched_terms(query, chunks) == engines[engine].matched_terms(query, chunks)
 
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
@@ -112,7 +101,7 @@ def test_vectors_rank_alike(engines: dict[str, SearchBackend], engine: str) -> N
     for question in QUESTIONS:
         query = Query(1, (1, 2, 3), vector=question_vector(question), vector_space=SPACE, mode="vector", tag_ids=(1, 2))
         legs = [{hit.chunk_id: hit.score for hit in engines[name].vector_leg(query)} for name in ("sqlite", engine)]
-        assert len(legs[0]) == len(legs[1]) == 50
+        assert len(legs[0]) == len(legs[1]) == 60
         assert_same_order(legs[0], legs[1], 0.01, question)
 
 
@@ -123,7 +112,7 @@ def test_the_fused_ranking_is_alike(engines: dict[str, SearchBackend], engine: s
         query = Query(1, (1, 2, 3), question, question_vector(question), SPACE, k=50)
         reference, other = engines["sqlite"].search(query), engines[engine].search(query)
         exact = [{hit.chunk_id for hit in hits if hit.exact} for hits in (reference, other)]
-        if min(map(len, exact)) == 50:  # more are exact than are listed; which of them is left open
+        if min(map(len, exact)) >= 50:  # more are exact than are listed; which of them is left open
             continue
         assert exact[0] == exact[1], question
         assert_same_order(scores(reference), scores(other), 0.06, question)
@@ -133,10 +122,3 @@ def test_the_fused_ranking_is_alike(engines: dict[str, SearchBackend], engine: s
 
 def scores(hits: list[Hit]) -> dict[int, float]:
     return {hit.chunk_id: hit.score for hit in hits}
-
-
-def test_both_modes_of_postgres_give_the_same_scores(engines: dict[str, SearchBackend]) -> None:
-    for question in QUESTIONS:
-        query = Query(1, (1, 2, 3), question, mode="text")
-        legs = [{hit.chunk_id: hit.score for hit in engines[name].text_leg(query)} for name in ("postgres", "postgres-plain")]
-        assert_same_order(*legs, 0.001, question)
