@@ -41,8 +41,16 @@ def documents_into_folder(*, actor: Actor, base: KnowledgeBase, documents: Seque
         moved = _refile(actor, Document.objects.filter(kb=base, pk__in=[d.pk for d in documents], deleted_at__isnull=True), Value(target))
         if moved:
             titles = [document.title for document in documents][:50]
+            before = sorted({document.folder_path for document in documents})
             audit(
-                actor, "knowledge.updated", base, target_type="knowledge_base", titles=titles, count=moved, changed_fields=["folder_path"]
+                actor,
+                "knowledge.updated",
+                base,
+                target_type="knowledge_base",
+                titles=titles,
+                count=moved,
+                changed_fields=["folder_path"],
+                changes={"folder_path": {"before": before[0] if len(before) == 1 else before[:50], "after": target}},
             )
     return Refiled(moved, target)
 

@@ -173,7 +173,7 @@ def document_cancel(*, actor: Actor, document: Document) -> Document:
     Raises: InvalidInput when there is nothing to stop.
     """
     authorize(actor, "document.cancel", document)
-    now = timezone.now()
+    now, before = timezone.now(), document.parse_status
     with transaction.atomic():
         rows = Document.objects.filter(pk=document.pk, deleted_at__isnull=True)
         stopped = rows.filter(parse_status__in=[*IN_FLIGHT, ParseStatus.DRAFT]).update(
@@ -185,7 +185,11 @@ def document_cancel(*, actor: Actor, document: Document) -> Document:
         )
         document.refresh_from_db()
         if stopped:
-            audit(actor, "knowledge.parse_canceled", document, outcome="canceled", target_type="knowledge", title=document.title)
+            changes = {"parse_status": {"before": before, "after": document.parse_status}}
+            audit(
+                actor, "knowledge.parse_canceled", document, outcome="canceled", target_type="knowledge", title=document.title,
+                changes=changes,
+            )  # fmt: skip
             publish(DocumentParseCancelled(space_id=document.space_id, document_id=document.pk))
         elif document.parse_status != ParseStatus.CANCELLED:
             raise InvalidInput(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,6 +92,7 @@ def tag_delete(*, actor: Actor, tag: Tag, force: bool = False, content_only: boo
 
 
 BATCH = 200
+NAMED = 50  # documents an entry of the log names
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Seq
         if len(documents) != len(by_uid):
             raise Forbidden(_("Some of these documents are not in this knowledge base."), code="other_base")
         ids = [document.pk for document in documents]
-        _put_tags(base, documents, by_uid)
+        changes = _put_tags(base, documents, by_uid)
         Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
         audit(
             actor,
@@ -197,23 +199,43 @@ def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Seq
             titles=[document.title for document in documents][:50],
             count=len(ids),
             changed_fields=["tags"],
+            changes={"tags": changes},
         )
         publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids)))
 
 
-def _put_tags(base: KnowledgeBase, documents: Sequence[Document], by_uid: Mapping[Any, Sequence[Any]]) -> None:
-    """The same number of queries however many documents there are."""
-    known = {tag.uid: tag.pk for tag in tags_of(base, list({str(name) for names in by_uid.values() for name in names}))}
-    wanted = {document.pk: {known[uid] for name in by_uid[document.uid] if (uid := as_uuid(str(name).strip()))} for document in documents}
-    links = DocumentTag.objects.filter(document_id__in=list(wanted))
-    there = {(document_id, tag_id): pk for pk, document_id, tag_id in links.values_list("pk", "document_id", "tag_id")}
-    DocumentTag.objects.filter(pk__in=[pk for (document_id, tag_id), pk in there.items() if tag_id not in wanted[document_id]]).delete()
+def _put_tags(base: KnowledgeBase, documents: Sequence[Document], by_uid: Mapping[Any, Sequence[Any]]) -> dict[str, Any]:
+    """The tags before and after, for the activity log. The same number of queries however many documents there are."""
+    known = {tag.uid: tag for tag in tags_of(base, list({str(name) for names in by_uid.values() for name in names}))}
+    wanted = {
+        document.pk: {known[uid].pk: known[uid].name for name in by_uid[document.uid] if (uid := as_uuid(str(name).strip()))}
+        for document in documents
+    }
+    there: dict[int, dict[int, str]] = {pk: {} for pk in wanted}
+    doomed: list[int] = []
+    links = DocumentTag.objects.filter(document_id__in=list(wanted)).order_by("pk")
+    for pk, document_id, tag_id, name in links.values_list("pk", "document_id", "tag_id", "tag__name"):
+        there[document_id][tag_id] = name
+        if tag_id not in wanted[document_id]:
+            doomed.append(pk)
+    DocumentTag.objects.filter(pk__in=doomed).delete()
     DocumentTag.objects.bulk_create(
         [
             DocumentTag(space_id=base.space_id, document_id=document_id, tag_id=tag_id)
             for document_id, tags in wanted.items()
             for tag_id in tags
-            if (document_id, tag_id) not in there
+            if tag_id not in there[document_id]
         ],
         ignore_conflicts=True,
     )
+    return {"before": _told(documents, there), "after": _told(documents, wanted)}
+
+
+def _told(documents: Sequence[Document], tags: Mapping[int, Mapping[int, str]]) -> Any:
+    """Names of tags: one list where all documents have the same, else a list for each title, the first NAMED."""
+    lists = [sorted(tags[document.pk].values()) for document in documents]
+    if all(names == lists[0] for names in lists):
+        return lists[0]
+    titles = Counter(document.title for document in documents[:NAMED])
+    named = [document.title if titles[document.title] == 1 else f"{document.title} ({document.uid})" for document in documents[:NAMED]]
+    return dict(zip(named, lists, strict=False))
