@@ -117,5 +117,5 @@ def _refile(actor: Actor, rows: Any, path: Any) -> int:
     for start in range(0, len(ids), SLICE):
         Document.objects.filter(pk__in=ids[start : start + SLICE]).update(folder_path=path, index_rev=F("index_rev") + 1, updated_at=now)
     if ids:
-        publish(DocumentsRefiled(space_id=actor.space, document_ids=tuple(ids)))
+        publish(DocumentsRefiled(space_id=actor.space, document_ids=tuple(ids), only="folder"))
     return len(ids)

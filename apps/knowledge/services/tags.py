@@ -58,7 +58,7 @@ def tag_update(*, actor: Actor, tag: Tag, name: str | None = None, color: str | 
             carriers = Document.objects.visible_to(actor).filter(tag_links__tag=tag).order_by("pk")
             ids = tuple(carriers.select_for_update(of=("self",)).values_list("pk", flat=True))
             Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1)
-            publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
+            publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids, only="tags"))
         changes = {field: {"before": before[field], "after": getattr(tag, field)} for field in changed}
         audit(actor, "tag.updated", tag, title=tag.name, changed_fields=changed, changes=changes)
     return tag
@@ -134,7 +134,7 @@ def _detach_batch(actor: Actor, tag: Tag) -> int:
             return 0
         DocumentTag.objects.filter(tag=tag, document_id__in=ids).delete()
         Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
-        publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
+        publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids, only="tags"))
         titles = [document.title for document in documents][:50]
         changes = {"tags": {"before": [tag.name], "after": []}}
         audit(
@@ -201,7 +201,7 @@ def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Seq
             changed_fields=["tags"],
             changes={"tags": changes},
         )
-        publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids)))
+        publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids), only="tags"))
 
 
 def _put_tags(base: KnowledgeBase, documents: Sequence[Document], by_uid: Mapping[Any, Sequence[Any]]) -> dict[str, Any]:

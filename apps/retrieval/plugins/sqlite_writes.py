@@ -9,9 +9,9 @@ from sqlite3 import Connection
 
 import numpy as np
 
-from apps.retrieval.plugins.protocol import IndexDocument, Vector
+from apps.retrieval.plugins.protocol import Filing, IndexDocument, Vector
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
-from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
+from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, to_refile, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
 
 
@@ -156,6 +156,30 @@ def set_flags(connection: Connection, tenant_id: int, doc_ids: Sequence[int], fl
                 "UPDATE chunk SET enabled = ? WHERE id = ?",
                 [(int(flags.enabled and own), key) for key, own in zip(ids.tolist(), live, strict=True)],
             )
+
+
+def refile(connection: Connection, tenant_id: int, filings: Sequence[Filing], bodies: Mapping[int, str]) -> list[int]:
+    """Ids of the documents that need `put`; `bodies` are the words of the heads, by passage."""
+    named = json.dumps([filing.id for filing in filings])
+    sql = (
+        "SELECT d.id, d.rev, coalesce(m.home, d.kb) FROM doc d LEFT JOIN moved m ON m.doc = d.id"
+        " WHERE d.id IN (SELECT value FROM json_each(?)) AND +d.tenant = ?"
+    )
+    rows = connection.execute(sql, (named, tenant_id)).fetchall()
+    due, left = to_refile(filings, {row[0]: row[1] for row in rows})
+    homes = {row[0]: row[2] for row in rows}  # a moved document's words keep the token of the base they were written for
+    connection.executemany("UPDATE doc SET rev = ?, folder = ? WHERE id = ?", [(f.rev, f.folder_id, f.id) for f in due])
+    connection.executemany("DELETE FROM doctag WHERE doc = ?", [(f.id,) for f in due])
+    connection.executemany("INSERT INTO doctag (tag, doc) VALUES (?, ?)", [(tag, f.id) for f in due for tag in sorted({*f.tag_ids})])
+    heads = [(head.id, kb_token(tenant_id, homes[f.id]), bodies[head.id]) for f in due for head in f.heads]
+    connection.executemany("DELETE FROM fts WHERE rowid = ?", [head[:1] for head in heads])
+    connection.executemany("INSERT INTO fts (rowid, kb, body) VALUES (?,?,?)", heads)
+    return left
+
+
+def bodies_of(filings: Sequence[Filing]) -> dict[int, str]:
+    """{passage: its words}, so that the transaction only writes."""
+    return {head.id: " ".join(document_tokens(head.text)) for filing in filings for head in filing.heads}
 
 
 def _move(connection: Connection, doc_id: int, kb_id: int) -> None:
