@@ -293,7 +293,8 @@ def _same_address(base: KnowledgeBase, document: Document) -> Document | None:
 
 
 def _again(existing: Document) -> Stored:
-    Document.objects.filter(pk=existing.pk).update(created_at=timezone.now())
+    existing.created_at = timezone.now()
+    Document.objects.filter(pk=existing.pk).update(created_at=existing.created_at)
     return Stored(existing, duplicate=True)
 
 
