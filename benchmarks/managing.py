@@ -25,8 +25,11 @@ FOLDERS, TAGS, MANY, FEW = 2_000, 40, 200, 20
 
 
 def inside(engine: str, documents: int, rounds: int) -> None:
+    from apps.common.webserver import settle
+
     open_portal()
     shelf, uids, tags = furnish(documents)
+    settle()  # as the web process does
     client, base = shelf.admin, shelf.base
     rest: dict[str, Any] = {"HTTP_X_TENANT_ID": str(shelf.space.pk)}
     api, page = f"/api/v1/knowledge-bases/{base.uid}", shelf.url("")
