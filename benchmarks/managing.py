@@ -2,7 +2,7 @@
 
     python -m benchmarks.managing [--engine sqlite] [--engine postgres] [--documents 50000] [--rounds 10]
 
-Each list is asked for, and each action done on another 200 documents, `rounds` times by a signed-in admin through the whole of Django in one
+Every document has three passages of some 90 words, in the index. Each list is asked for, and each action done on another 200 documents, `rounds` times by a signed-in admin through the whole of Django in one
 process; nobody works on the queues. "cpu" is the processor time of this process, SQLite's work included and PostgreSQL's not. "queries"
 counts statements to the database; "few" is the same with 20 documents, which must not be less. Prints a Markdown table.
 """
@@ -25,8 +25,11 @@ FOLDERS, TAGS, MANY, FEW = 2_000, 40, 200, 20
 
 
 def inside(engine: str, documents: int, rounds: int) -> None:
+    from apps.common.webserver import settle
+
     open_portal()
     shelf, uids, tags = furnish(documents)
+    settle()  # as the web process does
     client, base = shelf.admin, shelf.base
     rest: dict[str, Any] = {"HTTP_X_TENANT_ID": str(shelf.space.pk)}
     api, page = f"/api/v1/knowledge-bases/{base.uid}", shelf.url("")
@@ -102,19 +105,30 @@ def furnish(documents: int) -> tuple[Any, list[str], list[str]]:
 
     from apps.common.scope import unscoped
     from apps.knowledge.models import Document, Tag
+    from apps.retrieval.services import index_documents
     from tests.support.rows import Filed, make_documents
     from tests.support.shelf import Shelf
 
     shelf = Shelf()
     with unscoped("rows of a benchmark"):
         tags = [Tag.objects.create(space=shelf.space, kb=shelf.base, name=f"tag {n}") for n in range(TAGS)]
-    wanted = (Filed(f"report {n}.md", (), [tags[n % TAGS]] if n % 2 else [], f"f{n % 40}/g{n % FOLDERS}") for n in range(documents))
+    wanted = (
+        Filed(f"report {n}.md", _passages(n), [tags[n % TAGS]] if n % 2 else [], f"f{n % 40}/g{n % FOLDERS}") for n in range(documents)
+    )
     made = make_documents(shelf.base, wanted)
     with unscoped("rows of a benchmark"):
         Document.objects.update(storage_path="benchmark", file_size=1000)
+        index_documents(shelf.space.pk, [document.pk for document in made])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
     return shelf, [str(document.uid) for document in made], [str(tag.uid) for tag in tags]
+
+
+def _passages(number: int) -> tuple[str, ...]:
+    return tuple(
+        f"Report {number} part {part}: the pump of hall {number % 97} was looked at, valve {number * 7 % 9973} closed. " * 5
+        for part in range(3)
+    )
 
 
 def main() -> None:

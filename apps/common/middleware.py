@@ -37,7 +37,7 @@ class RequestIdMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-ID", "")
         request.id = given if _REQUEST_ID.match(given) else str(uuid.uuid4())  # type: ignore[attr-defined]
-        with context.of_request(request.id):  # type: ignore[attr-defined]
+        with context.of_request(request.id, request.method or "", request.path):  # type: ignore[attr-defined]
             response = self.get_response(request)
         response.headers["X-Request-ID"] = request.id  # type: ignore[attr-defined]
         return response

@@ -29,6 +29,8 @@ class Activity(SpaceOwned):
     outcome = models.CharField(max_length=16, choices=Outcome, default=Outcome.SUCCESS)
     details = models.JSONField(default=dict)
     request_id = models.CharField(max_length=64, blank=True)
+    request_method = models.CharField(max_length=8, blank=True, default="")
+    request_path = models.CharField(max_length=255, blank=True, default="")  # without its query; "" for work in the background
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

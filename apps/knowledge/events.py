@@ -47,10 +47,14 @@ class DocumentsRestored:
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRefiled:
-    """Folder, tags, enabled flag or base of documents changed; words and vectors did not. `index_rev` has risen."""
+    """What filters see of documents changed, or their titles; passages did not. `index_rev` has risen by one.
+
+    `only` names what changed (`folder`, `tags`) where nothing else did.
+    """
 
     space_id: int
     document_ids: tuple[int, ...]
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)

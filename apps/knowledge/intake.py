@@ -5,6 +5,7 @@ Higher contexts register what only they know: ingestion its sniffer (what is thi
 
 from __future__ import annotations
 
+import logging
 import mimetypes
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db import DatabaseError
 from django.utils.translation import gettext_lazy as _
 
 from apps.common import storage
 from apps.common.actor import Actor
-from apps.common.errors import InvalidInput
+from apps.common.errors import DomainError, InvalidInput
 from apps.knowledge.models import Document
+
+log = logging.getLogger(__name__)
 
 #: Extensions that become documents (contract knowledge 4.3), for the time before anything better is registered.
 EXTENSIONS = frozenset("pdf txt docx doc epub html htm mhtml md markdown png jpg jpeg gif csv xlsx xls pptx ppt json".split())
@@ -85,8 +89,14 @@ def register_stall_probe(probe: StallProbe) -> None:
 
 
 def stall_states(actor: Actor, documents: Sequence[Document]) -> Mapping[int, StallState]:
-    """What the registered probe says; nothing when there is none."""
-    return _stall_probe(actor, documents) if _stall_probe is not None else {}
+    """What the registered probe says; nothing when there is none, or when it cannot tell: nobody is called stalled by guess."""
+    if _stall_probe is None:
+        return {}
+    try:
+        return _stall_probe(actor, documents)
+    except (DomainError, DatabaseError, OSError):
+        log.exception("whether %d documents are stuck could not be told", len(documents))
+        return {}
 
 
 def unsupported(extension: str) -> Any:

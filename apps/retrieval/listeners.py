@@ -55,6 +55,11 @@ def _base_deleted(event: BaseDeleted) -> None:
 
 @listen(DocumentsRefiled)
 def _documents_refiled(event: DocumentsRefiled) -> None:
+    """A folder or tags alone touch little of the index: their new state is read now, in the transaction that made it."""
+    if event.only:
+        filings = services.filings_of(event.document_ids, words=event.only == "tags")
+        _after_commit(event.space_id, partial(services.refile_documents, event.space_id, filings))
+        return
     _after_commit(event.space_id, partial(services.index_documents, event.space_id, event.document_ids))
 
 

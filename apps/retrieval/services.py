@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +22,12 @@ from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector, RetiredSpace
-from apps.retrieval.plugins.protocol import INDEX_FAILURES, IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
+from apps.retrieval.plugins.protocol import INDEX_FAILURES, Filing, IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
 
 log = logging.getLogger(__name__)
 
 BATCH_DOCUMENTS = 50
+SLICE = 500  # documents whose rows are looked at, or refiled, in one go
 INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
 
 
@@ -119,12 +120,18 @@ def index_entries(document_ids: Sequence[int]) -> list[IndexDocument]:
     for chunk in Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES).order_by("document_id", "chunk_index", "pk"):
         chunks[chunk.document_id].append(chunk)
     spaces = {kb_id: serving_space(kb_id) for kb_id in {d.kb_id for d in documents.values()}}
-    return [_entry(d, chunks[pk], spaces[d.kb_id]) for pk, d in documents.items()]
+    hashes = {pk: [meaning_hash(meaning_of(chunk)) for chunk in of] for pk, of in chunks.items()}
+    wanted: dict[tuple[int, str], list[str]] = {}
+    for pk, document in documents.items():
+        if vector_space := spaces[document.kb_id]:
+            wanted.setdefault((document.space_id, vector_space), []).extend(hashes[pk])
+    vectors = {key: stored_vectors(*key, of) for key, of in wanted.items()}
+    return [
+        _entry(d, chunks[pk], hashes[pk], spaces[d.kb_id], vectors.get((d.space_id, spaces[d.kb_id]), {})) for pk, d in documents.items()
+    ]
 
 
-def _entry(document: Document, chunks: list[Chunk], vector_space: str) -> IndexDocument:
-    hashes = [meaning_hash(meaning_of(chunk)) for chunk in chunks]
-    vectors = stored_vectors(document.space_id, vector_space, hashes) if vector_space else {}
+def _entry(document: Document, chunks: list[Chunk], hashes: list[str], vector_space: str, vectors: Mapping[str, Vector]) -> IndexDocument:
     return IndexDocument(
         id=document.pk,
         tenant_id=document.space_id,
@@ -141,13 +148,51 @@ def _entry(document: Document, chunks: list[Chunk], vector_space: str) -> IndexD
 def index_documents(space_id: int, document_ids: Sequence[int], *, into: SearchBackend | None = None) -> None:
     """Make the index hold exactly what the database says of these documents of one space: replaced, or removed when not to be found."""
     backend = into or engine()
-    for start in range(0, len(document_ids), BATCH_DOCUMENTS):
-        wanted = list(document_ids[start : start + BATCH_DOCUMENTS])
-        entries = index_entries(wanted)
-        if entries:
-            backend.put(entries)
-        if gone := sorted(set(wanted) - {entry.id for entry in entries}):
+    for start in range(0, len(document_ids), SLICE):
+        wanted = document_ids[start : start + SLICE]
+        due = _to_be_found(wanted)
+        done: set[int] = set()
+        for first in range(0, len(due), BATCH_DOCUMENTS):
+            if entries := index_entries(due[first : first + BATCH_DOCUMENTS]):
+                backend.put(entries)
+                done.update(entry.id for entry in entries)
+        if gone := sorted(set(wanted) - done):
             backend.delete(space_id, doc_ids=gone)
+
+
+def _to_be_found(document_ids: Sequence[int]) -> list[int]:
+    rows = Document.objects.filter(pk__in=document_ids, deleted_at__isnull=True, kb__deleted_at__isnull=True)
+    return sorted(d.pk for d in rows.only("pk", "enabled", "parse_status", "deleted_at") if d.is_answerable)
+
+
+def filings_of(document_ids: Sequence[int], *, words: bool) -> list[Filing]:
+    """What filters see of the documents that are to be found, as of now: call it in the transaction that raised their `index_rev` by one.
+
+    `words`: with the words of their first passages, for tags changed and are among them.
+    """
+    found: list[Filing] = []
+    for start in range(0, len(document_ids), SLICE):
+        rows = Document.objects.filter(pk__in=document_ids[start : start + SLICE], deleted_at__isnull=True, kb__deleted_at__isnull=True)
+        seen = rows.only("title", "file_name", "folder_path", "index_rev", "enabled", "parse_status", "deleted_at").prefetch_related("tags")
+        documents = {d.pk: d for d in seen if d.is_answerable}
+        heads: dict[int, list[IndexChunk]] = {}
+        if words:
+            firsts = Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES, chunk_index=0).order_by("pk")
+            for chunk in firsts:
+                text = words_of(documents[chunk.document_id], chunk)
+                heads.setdefault(chunk.document_id, []).append(IndexChunk(chunk.pk, text, enabled=chunk.is_enabled))
+        found += [
+            Filing(d.pk, d.index_rev, folder_key(d.folder_path), tuple(sorted(tag.pk for tag in d.tags.all())), tuple(heads.get(pk, ())))
+            for pk, d in documents.items()
+        ]
+    return found
+
+
+def refile_documents(space_id: int, filings: Sequence[Filing]) -> None:
+    """Let the index follow a change of folders or tags; a document it does not hold in the revision before is indexed whole."""
+    for start in range(0, len(filings), SLICE):
+        if left := engine().refile(space_id, filings[start : start + SLICE]):
+            index_documents(space_id, left)
 
 
 def index_edited(space_id: int, document_id: int) -> None:

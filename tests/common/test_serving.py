@@ -99,3 +99,21 @@ def test_url_of_is_an_address_a_person_can_open() -> None:
         "http://[::1]:8000/",
         "http://kb.local:8000/",
     ]
+
+
+SETTLED = """
+import gc, time, uvicorn
+from apps.common.webserver import settle
+config = uvicorn.Config("kbportal.asgi:application", lifespan="off", log_config=None)
+settle(config)
+kept = len(gc.get_objects())
+started = time.process_time()
+gc.collect()
+print(config.loaded, gc.get_freeze_count() > 50_000, kept < 5_000, time.process_time() - started < 0.02)
+"""
+
+
+def test_a_settled_web_process_does_not_look_through_its_own_code_again(tmp_path: Path) -> None:
+    own = {"DJANGO_SETTINGS_MODULE": "kbportal.settings.test", "KB_DATA_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", SETTLED], cwd=ROOT, env={**os.environ, **own}, capture_output=True, text=True, timeout=120)
+    assert ran.stdout.split() == ["True"] * 4, ran.stderr

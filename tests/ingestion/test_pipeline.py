@@ -222,7 +222,7 @@ def test_without_an_embedder_documents_complete_with_words_only(kit: Kit, settin
 
 
 class BrokenEmbedder:
-    model, dimension, space = "broken", 4, "broken:4"
+    model, dimension, space, at_once, concurrency = "broken", 4, "broken:4", 8, 1
 
     def passages(self, texts: Any) -> Any:
         raise RuntimeError("no vectors today")

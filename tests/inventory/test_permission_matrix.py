@@ -155,8 +155,10 @@ def try_strangers(world: World, key: str) -> str:
 
 
 def bare(content: bytes, path: str) -> bytes:
-    """A body without what differs between any two requests: its own address, request id and CSRF token."""
-    content = re.sub(rb'(csrf-token" content="|csrfmiddlewaretoken" value=")[^"]*', rb"\1", content).replace(path.encode(), b"")
+    """A body without what differs between any two requests: its own address, request id, CSRF token and number of its form."""
+    content = re.sub(rb'(csrf-token" content="|csrfmiddlewaretoken" value="|form_once" value=")[^"]*', rb"\1", content).replace(
+        path.encode(), b""
+    )
     return re.sub(rb"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", b"", content)
 
 

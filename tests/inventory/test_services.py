@@ -15,6 +15,7 @@ WITHOUT_ACTOR = {
     "apps/knowledge/services/asking.py:*": "what a model is shown and how its failures read; the services that ask it check the actor first",
     "apps/knowledge/services/chunks.py:locked_passage": "a step of services that checked the actor",
     "apps/knowledge/services/chunks.py:reindex_passage": "a step of services that checked the actor",
+    "apps/knowledge/services/documents.py:locked_document": "a step of services that checked the actor",
     "apps/knowledge/services/questions.py:questions_of": "reads a passage the caller holds",
     "apps/knowledge/services/questions.py:questions_draft": "stores nothing; the service that keeps the draft checks the actor",
     "apps/knowledge/services/summaries.py:summary_draft": "stores nothing; the service that keeps the draft checks the actor",

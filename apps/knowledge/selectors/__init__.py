@@ -1,6 +1,6 @@
 from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
-from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
+from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of
 from apps.knowledge.selectors.bases import (
     BaseCounts,
     BaseRow,
@@ -117,7 +117,6 @@ __all__ = [
     "public_file",
     "public_links",
     "recent_bases",
-    "redacted",
     "revision_list",
     "tag_get",
     "tag_list",

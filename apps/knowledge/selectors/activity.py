@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from apps.accounts.models import User
+from apps.common.activity import HIDDEN, SECRET, redacted
 from apps.common.actor import Actor
 from apps.common.errors import NotFound
 from apps.common.models import Activity
@@ -19,9 +19,6 @@ from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors.ids import as_uuid
 from apps.spaces.models import ApiKey
-
-SECRET = re.compile(r"secret|password|passwd|credential|api_?key|access_?key|private_?key|(^|_)token$", re.IGNORECASE)
-HIDDEN = "•••"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,21 +109,4 @@ def _change(field: str, value: dict[str, Any]) -> Change:
     if SECRET.search(field):
         return Change(field, HIDDEN if before else before, HIDDEN if after else after, redacted=True)
     (clean_before, hid_before), (clean_after, hid_after) = redacted(before), redacted(after)
-    return Change(field, clean_before, clean_after, hid_before or hid_after)
-
-
-def redacted(value: Any) -> tuple[Any, bool]:
-    """(the value with every secret member hidden, whether there was one)."""
-    if isinstance(value, list):
-        parts = [redacted(item) for item in value]
-        return [part for part, _hid in parts], any(hid for _part, hid in parts)
-    if not isinstance(value, dict):
-        return value, False
-    shown, hid = {}, False
-    for name, item in value.items():
-        if SECRET.search(str(name)) and item not in (None, "", False, True):
-            shown[name], hid = HIDDEN, True
-        else:
-            shown[name], inner = redacted(item)
-            hid = hid or inner
-    return shown, hid
+    return Change(field, clean_before, clean_after, bool(value.get("redacted")) or hid_before or hid_after)

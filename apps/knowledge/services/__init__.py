@@ -10,26 +10,16 @@ from apps.knowledge.services.bases import (
 )
 from apps.knowledge.services.chunks import chunk_revert, chunk_update, chunks_delete, document_indexed
 from apps.knowledge.services.copies import base_copy, base_duplicate, copy_cancel, copy_name
-from apps.knowledge.services.documents import (
-    Deleted,
-    Refiled,
-    document_cancel,
-    document_reparse,
-    document_update,
-    documents_delete,
-    documents_into_folder,
-    documents_reparse,
-    folder_drop,
-    folder_rename,
-    tags_replace,
-)
+from apps.knowledge.services.documents import Deleted, document_update, documents_delete
 from apps.knowledge.services.fetching import document_fetch_source
+from apps.knowledge.services.folders import Refiled, documents_into_folder, folder_drop, folder_rename
 from apps.knowledge.services.images import image_info_update
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
+from apps.knowledge.services.reparsing import document_cancel, document_reparse, documents_reparse
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
-from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
+from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update, tags_replace
 from apps.knowledge.services.trash import Restored, base_purge, base_restore, documents_purge, documents_restore, trash_expire
 from apps.knowledge.services.versions import document_receive, document_version_add, document_version_restore
 

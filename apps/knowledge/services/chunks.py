@@ -82,6 +82,7 @@ def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] |
     with transaction.atomic():
         document = Document.objects.select_for_update(of=("self",)).get(pk=document.pk)
         rows = Chunk.objects.filter(document=document)
+        before = rows.count()
         if chunks is not None:
             rows = rows.filter(pk__in=[chunk.pk for chunk in chunks])
         ids = tuple(rows.order_by("pk").values_list("pk", flat=True))
@@ -93,7 +94,14 @@ def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] |
         counts = Chunk.objects.filter(document=document).aggregate(text=Count("pk", filter=Q(chunk_type=Chunk.Type.TEXT)))
         Document.objects.filter(pk=document.pk).update(chunk_count=counts["text"], index_rev=F("index_rev") + 1, updated_at=timezone.now())
         audit(
-            actor, "knowledge.updated", document, target_type="knowledge", title=document.title, changed_fields=["chunks"], count=len(ids)
+            actor,
+            "knowledge.updated",
+            document,
+            target_type="knowledge",
+            title=document.title,
+            changed_fields=["chunks"],
+            changes={"chunks": {"before": before, "after": before - len(ids)}},
+            count=len(ids),
         )
         publish(ChunksChanged(space_id=document.space_id, document_id=document.pk, chunk_ids=ids))
     return len(ids)
@@ -166,7 +174,8 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         edited_at=chunk.updated_at if chunk.content_revision else chunk.created_at,
     )
     old = chunk.content
-    changed = [name for name, same in (("content", content == old), ("is_enabled", is_enabled == chunk.is_enabled)) if not same]
+    both = {"content": {"before": old, "after": content}, "is_enabled": {"before": chunk.is_enabled, "after": is_enabled}}
+    changes = {name: sides for name, sides in both.items() if sides["before"] != sides["after"]}
     chunk.content = content
     chunk.content_hash = passage_hash(content)
     chunk.is_enabled = is_enabled
@@ -187,7 +196,8 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         target_type="chunk",
         target_id=str(chunk.uid),
         title=chunk.document.title,
-        changed_fields=changed,
+        changed_fields=list(changes),
+        changes=changes,
         mode=how,
         attempt=chunk.content_revision,
     )

@@ -28,7 +28,8 @@ def image_info_update(*, actor: Actor, chunk: Chunk, image_info: str) -> Chunk:
     entries = _entries(image_info)
     with transaction.atomic():
         locked = Chunk.objects.select_related("kb", "document").select_for_update(of=("self",)).get(pk=chunk.pk)
-        known = {str(entry.get(name)) for entry in _entries(locked.image_info) for name in ("url", "original_url") if entry.get(name)}
+        before = _entries(locked.image_info)
+        known = {str(entry.get(name)) for entry in before for name in ("url", "original_url") if entry.get(name)}
         for number, entry in enumerate(entries):
             if str(entry["url"]) not in known:
                 raise InvalidInput(
@@ -48,6 +49,7 @@ def image_info_update(*, actor: Actor, chunk: Chunk, image_info: str) -> Chunk:
             target_type="chunk",
             target_id=str(locked.uid),
             document=str(locked.document.uid),
+            changes={"image_info": {"before": before, "after": entries}},
             images=len(entries),
         )
     return locked

@@ -202,6 +202,12 @@ def document_rewrite(
                 content=(document.metadata or {}).get("content", ""),
             )
         title = clean_title(title) or document.title
+        changes = {
+            "title": {"before": document.title, "after": title},
+            "content": {"before": (document.metadata or {}).get("content", ""), "after": text},
+            "status": {"before": (document.metadata or {}).get("status", ""), "after": "publish" if publishing else "draft"},
+        }
+        changes = {name: sides for name, sides in changes.items() if sides["before"] != sides["after"]}
         _put_content(document, title, text, publishing, version=version + 1, overrides=overrides if publishing else None)
         document.description = ""
         document.summary_status = "none"
@@ -220,7 +226,9 @@ def document_rewrite(
             document,
             target_type="knowledge",
             title=document.title,
-            changed_fields=["content"],
+            changed_fields=list(changes),
+            changes=changes,
+            version=version + 1,
             processing_status=document.parse_status,
         )
         publish(DocumentsRefiled(space_id=document.space_id, document_ids=(document.pk,)))
@@ -285,7 +293,8 @@ def _same_address(base: KnowledgeBase, document: Document) -> Document | None:
 
 
 def _again(existing: Document) -> Stored:
-    Document.objects.filter(pk=existing.pk).update(created_at=timezone.now())
+    existing.created_at = timezone.now()
+    Document.objects.filter(pk=existing.pk).update(created_at=existing.created_at)
     return Stored(existing, duplicate=True)
 
 

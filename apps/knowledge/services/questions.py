@@ -151,6 +151,7 @@ def _check_kind(chunk: Chunk) -> None:
 def _keep(actor: Actor, chunk: Chunk, rows: list[Question], how: str) -> None:
     """Store the questions; the index follows, the text and its revision stay."""
     _check_kind(chunk)
+    changes = {"questions": {"before": _texts(questions_of(chunk)), "after": _texts(rows)}}
     chunk.metadata = {**(chunk.metadata or {}), "generated_questions": rows, "generated_questions_revision": chunk.content_revision}
     chunk.save(update_fields=["metadata"])  # `updated_at` says when the text was written
     audit(
@@ -161,10 +162,15 @@ def _keep(actor: Actor, chunk: Chunk, rows: list[Question], how: str) -> None:
         target_id=str(chunk.uid),
         title=chunk.document.title,
         changed_fields=["questions"],
+        changes=changes,
         mode=how,
         count=len(rows),
     )
     reindex_passage(chunk)
+
+
+def _texts(rows: list[Question]) -> list[str]:
+    return [str(row["question"]) for row in rows]
 
 
 def _bad(message: Any, **details: Any) -> InvalidInput:

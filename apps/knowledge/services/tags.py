@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +14,13 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
-from apps.common.errors import Conflict, DomainError, InvalidInput
+from apps.common.errors import Conflict, DomainError, Forbidden, InvalidInput
 from apps.common.events import publish
 from apps.common.policy import authorize
 from apps.knowledge.events import DocumentsRefiled
 from apps.knowledge.models import Document, DocumentTag, KnowledgeBase, Tag
+from apps.knowledge.rules.documents import tags_of
+from apps.knowledge.selectors import as_uuid
 from apps.knowledge.services.documents import documents_delete
 
 UNCATEGORIZED = "未分类"
@@ -54,7 +58,7 @@ def tag_update(*, actor: Actor, tag: Tag, name: str | None = None, color: str | 
             carriers = Document.objects.visible_to(actor).filter(tag_links__tag=tag).order_by("pk")
             ids = tuple(carriers.select_for_update(of=("self",)).values_list("pk", flat=True))
             Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1)
-            publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
+            publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids, only="tags"))
         changes = {field: {"before": before[field], "after": getattr(tag, field)} for field in changed}
         audit(actor, "tag.updated", tag, title=tag.name, changed_fields=changed, changes=changes)
     return tag
@@ -88,6 +92,7 @@ def tag_delete(*, actor: Actor, tag: Tag, force: bool = False, content_only: boo
 
 
 BATCH = 200
+NAMED = 50  # documents an entry of the log names
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ def _detach_batch(actor: Actor, tag: Tag) -> int:
             return 0
         DocumentTag.objects.filter(tag=tag, document_id__in=ids).delete()
         Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
-        publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids))
+        publish(DocumentsRefiled(space_id=tag.space_id, document_ids=ids, only="tags"))
         titles = [document.title for document in documents][:50]
         changes = {"tags": {"before": [tag.name], "after": []}}
         audit(
@@ -167,3 +172,70 @@ def _save(tag: Tag, fields: list[str] | None = None) -> None:
             tag.save(**options)
     except IntegrityError:
         raise Conflict(_("There is a tag of this name already."), code="tag_exists", field="name") from None
+
+
+def tags_replace(*, actor: Actor, base: KnowledgeBase, updates: Mapping[Any, Sequence[Any]]) -> None:
+    """Give documents of one base exactly these tags; an empty list takes all away (contract knowledge 4.14). All or nothing.
+
+    Raises: Forbidden when a document is not in the base; InvalidInput when a tag is not.
+    """
+    authorize(actor, "document.update", base)
+    if not updates:
+        raise InvalidInput(_("Name at least one document."), field="updates", api_code=1000)
+    by_uid = {as_uuid(name): tags for name, tags in updates.items()}
+    with transaction.atomic():
+        rows = Document.objects.visible_to(actor).filter(kb=base, uid__in=[uid for uid in by_uid if uid])
+        documents = list(rows.order_by("pk").select_for_update(of=("self",)))
+        if len(documents) != len(by_uid):
+            raise Forbidden(_("Some of these documents are not in this knowledge base."), code="other_base")
+        ids = [document.pk for document in documents]
+        changes = _put_tags(base, documents, by_uid)
+        Document.objects.filter(pk__in=ids).update(index_rev=F("index_rev") + 1, updated_at=timezone.now())
+        audit(
+            actor,
+            "knowledge.updated",
+            base,
+            target_type="knowledge_base",
+            titles=[document.title for document in documents][:50],
+            count=len(ids),
+            changed_fields=["tags"],
+            changes={"tags": changes},
+        )
+        publish(DocumentsRefiled(space_id=base.space_id, document_ids=tuple(ids), only="tags"))
+
+
+def _put_tags(base: KnowledgeBase, documents: Sequence[Document], by_uid: Mapping[Any, Sequence[Any]]) -> dict[str, Any]:
+    """The tags before and after, for the activity log. The same number of queries however many documents there are."""
+    known = {tag.uid: tag for tag in tags_of(base, list({str(name) for names in by_uid.values() for name in names}))}
+    wanted = {
+        document.pk: {known[uid].pk: known[uid].name for name in by_uid[document.uid] if (uid := as_uuid(str(name).strip()))}
+        for document in documents
+    }
+    there: dict[int, dict[int, str]] = {pk: {} for pk in wanted}
+    doomed: list[int] = []
+    links = DocumentTag.objects.filter(document_id__in=list(wanted)).order_by("pk")
+    for pk, document_id, tag_id, name in links.values_list("pk", "document_id", "tag_id", "tag__name"):
+        there[document_id][tag_id] = name
+        if tag_id not in wanted[document_id]:
+            doomed.append(pk)
+    DocumentTag.objects.filter(pk__in=doomed).delete()
+    DocumentTag.objects.bulk_create(
+        [
+            DocumentTag(space_id=base.space_id, document_id=document_id, tag_id=tag_id)
+            for document_id, tags in wanted.items()
+            for tag_id in tags
+            if tag_id not in there[document_id]
+        ],
+        ignore_conflicts=True,
+    )
+    return {"before": _told(documents, there), "after": _told(documents, wanted)}
+
+
+def _told(documents: Sequence[Document], tags: Mapping[int, Mapping[int, str]]) -> Any:
+    """Names of tags: one list where all documents have the same, else a list for each title, the first NAMED."""
+    lists = [sorted(tags[document.pk].values()) for document in documents]
+    if all(names == lists[0] for names in lists):
+        return lists[0]
+    titles = Counter(document.title for document in documents[:NAMED])
+    named = [document.title if titles[document.title] == 1 else f"{document.title} ({document.uid})" for document in documents[:NAMED]]
+    return dict(zip(named, lists, strict=False))

@@ -14,9 +14,10 @@ from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 
+from apps.common.activity import redacted
 from apps.common.models import Activity
 from apps.knowledge.models import KnowledgeBase
-from apps.knowledge.selectors import activity_facets, activity_get, activity_list, actor_names, base_get, changes_of, redacted
+from apps.knowledge.selectors import activity_facets, activity_get, activity_list, actor_names, base_get, changes_of
 from apps.portal.activity_words import FIELDS, OUTCOMES, action_word, details_of, shown, subject_of
 from apps.portal.base_frame import base_frame
 from apps.portal.web import DialogView, PageView

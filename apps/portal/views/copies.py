@@ -18,7 +18,7 @@ from apps.knowledge.services import base_clear, base_copy, base_duplicate, copy_
 from apps.portal import links
 from apps.portal.copies import copies_context, ended_toast
 from apps.portal.trash import days_text, kept_text
-from apps.portal.views.forms import put_error, sent_before
+from apps.portal.views.forms import confirmed, put_error, sent_before
 from apps.portal.web import DialogView, PageView, done, go
 
 WAYS = (("contents", gettext_lazy("Settings, tags and documents")), ("settings", gettext_lazy("Settings only")))
@@ -123,13 +123,13 @@ class BaseClearView(DialogView):
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
-        typed = request.POST.get("confirm", "")
-        if typed.strip() != base.name.strip():
-            return self._ask(base, typed=typed, error=_("This is not the name of the knowledge base."), status=422)
+        typed, error = confirmed(request, base.name)
+        if error:
+            return self._ask(base, typed=typed, error=error, status=422)
         try:
             count = base_clear(actor=self.actor, base=base)
-        except Conflict as error:
-            return self._ask(base, typed=typed, error=str(error), status=422)
+        except Conflict as conflict:
+            return self._ask(base, typed=typed, error=str(conflict), status=422)
         text = ngettext("%(count)s document deleted.", "%(count)s documents deleted.", count) % {"count": f"{count:,}"}
         return self.done(text, back=links.base_url(base), detail=kept_text())
 

@@ -7,6 +7,7 @@ from typing import Any
 from django import forms
 from django.core.cache import cache
 from django.http import HttpRequest
+from django.utils.translation import gettext as _
 
 from apps.common.errors import DomainError
 
@@ -15,6 +16,12 @@ def put_error(form: forms.Form, error: DomainError, names: dict[str, str] | None
     """An expected error of a service onto the field it names (`names`: service field -> form field), else onto the form."""
     field = (names or {}).get(error.field or "", error.field)
     form.add_error(field if field in form.fields else None, str(error))
+
+
+def confirmed(request: HttpRequest, name: str) -> tuple[str, str]:
+    """(what was typed into `confirm`, why it is not the base's name); the reason is "" when it is, blanks around it aside."""
+    typed = request.POST.get("confirm", "")
+    return typed, "" if typed.strip() == name.strip() else _("This is not the name of the knowledge base.")
 
 
 def base_url(request: HttpRequest, configured: str) -> str:

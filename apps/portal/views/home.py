@@ -22,7 +22,7 @@ from apps.portal import links, samples
 from apps.portal.base_frame import marks
 from apps.portal.copies import copies_context
 from apps.portal.trash import base_undo, days_text, kept_text
-from apps.portal.views.forms import put_error
+from apps.portal.views.forms import confirmed, put_error
 from apps.portal.web import DialogView, PageView, done, go
 
 #: Kinds of bases that have pages of their own here; the dialog asks only while there is a choice.
@@ -183,9 +183,9 @@ class BaseDeleteView(DialogView):
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
-        typed = request.POST.get("confirm", "")
-        if typed.strip() != base.name.strip():
-            return self._ask(base, typed=typed, error=_("This is not the name of the knowledge base."), status=422)
+        typed, error = confirmed(request, base.name)
+        if error:
+            return self._ask(base, typed=typed, error=error, status=422)
         base_delete(actor=self.actor, base=base)
         text = _("“%(name)s” was deleted.") % {"name": base.name}
         if request.POST.get("from") == "list":

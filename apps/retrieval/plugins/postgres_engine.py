@@ -19,7 +19,18 @@ from apps.retrieval.plugins.postgres_schema import PLAIN, SCHEMA_VERSION, Genera
 from apps.retrieval.plugins.postgres_scope import Scope
 from apps.retrieval.plugins.postgres_store import Store
 from apps.retrieval.plugins.postgres_words import Remembered
-from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
+from apps.retrieval.plugins.protocol import (
+    EngineStats,
+    ExactHit,
+    Filing,
+    Hit,
+    IndexDocument,
+    LegHit,
+    Query,
+    SearchBackend,
+    Vector,
+    backends,
+)
 from apps.retrieval.plugins.ranking import candidates, exact_hits, ranked
 from apps.retrieval.plugins.writing import Flags, checked_vectors
 from apps.retrieval.tokens import query_tokens, tokeniser_id
@@ -108,6 +119,12 @@ class PostgresBackend:
     ) -> None:
         flags = Flags(enabled=enabled, folder_id=folder_id, tag_ids=tag_ids, kb_id=kb_id)
         self._write(partial(writes.set_flags, tenant_id=tenant_id, doc_ids=doc_ids, flags=flags))
+
+    def refile(self, tenant_id: int, filings: Sequence[Filing]) -> list[int]:
+        if not filings:
+            return []
+        tokens = writes.tokens_of(filings)
+        return self._write(partial(writes.refile, tenant_id=tenant_id, filings=filings, tokens=tokens))
 
     def set_chunk_enabled(self, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:
         self._write(partial(writes.set_chunk_enabled, tenant_id=tenant_id, chunk_ids=chunk_ids, enabled=enabled))

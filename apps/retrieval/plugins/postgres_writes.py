@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -21,10 +22,10 @@ from apps.retrieval.plugins.postgres_terms import (
     ties_of,
     words_of,
 )
-from apps.retrieval.plugins.protocol import IndexDocument, Vector
+from apps.retrieval.plugins.protocol import Filing, IndexDocument, Vector
 from apps.retrieval.plugins.ranking import SQL_INT
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
-from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
+from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, to_refile, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
 
 _TEXT = "chunk, tenant, kb, doc, folder, tags, live, enabled, len, tsv, sv"
@@ -140,15 +141,20 @@ def _space_id(connection: Connection, generation: Generation, name: str, dimensi
 
 
 def _insert_words(connection: Connection, generation: Generation, accepted: Sequence[Prepared]) -> None:
+    _copy_words(connection, generation, (made for prepared in accepted for made in _word_rows(prepared)))
+
+
+def _word_rows(prepared: Prepared) -> Iterator[tuple[tuple, Words]]:
+    d = prepared.document
+    for chunk, words in zip(d.chunks, prepared.words, strict=True):
+        yield (chunk.id, d.tenant_id, d.kb_id, d.id, d.folder_id, list(d.tag_ids), chunk.enabled, d.enabled and chunk.enabled), words
+
+
+def _copy_words(connection: Connection, generation: Generation, rows: Iterable[tuple[tuple, Words]]) -> None:
     with connection.cursor().copy(f"COPY {generation.table('text')} ({_TEXT}) FROM STDIN (FORMAT BINARY)") as copy:
         copy.set_types(_TEXT_TYPES)
-        for prepared in accepted:
-            d = prepared.document
-            tags = list(d.tag_ids)
-            for chunk, words in zip(d.chunks, prepared.words, strict=True):
-                enabled = d.enabled and chunk.enabled
-                belongs = (chunk.id, d.tenant_id, d.kb_id, d.id, d.folder_id, tags, chunk.enabled, enabled)
-                copy.write_row((*belongs, words.length, words.tsv, words.sparse(generation.average)))
+        for belongs, words in rows:
+            copy.write_row((*belongs, words.length, words.tsv, words.sparse(generation.average)))
 
 
 def _insert_vectors(connection: Connection, generation: Generation, accepted: Sequence[Prepared], spaces: Spaces) -> None:
@@ -262,6 +268,47 @@ def _tie_to(connection: Connection, text: str, tie: str, doc_ids: Sequence[int])
         f" || %s::tsvector{samples} WHERE doc = ANY(%s::bigint[])"
     ).replace(" % ", " %% ")
     connection.execute(sql, (*(quoted(sample_lexeme(tie, level)) for level in (0, *levels)), list(doc_ids)))
+
+
+_FILED = "jsonb_to_recordset(%s::jsonb) AS w(id bigint, rev bigint, folder bigint, tags bigint[])"
+
+
+def refile(
+    connection: Connection, generation: Generation, tenant_id: int, filings: Sequence[Filing], tokens: Mapping[int, list[str]]
+) -> list[int]:
+    """Ids of the documents that need `put`; `tokens` are those of the heads, by passage."""
+    doc, text = generation.table("doc"), generation.table("text")
+    sql = f"SELECT id, rev FROM {doc} WHERE id = ANY(%s::bigint[]) AND tenant = %s ORDER BY id FOR UPDATE"  # noqa: S608
+    held = dict(connection.execute(sql, ([filing.id for filing in filings], tenant_id)).fetchall())
+    due, left = to_refile(filings, held)
+    if not due:
+        return left
+    rows = [{"id": f.id, "rev": f.rev, "folder": f.folder_id, "tags": list(dict.fromkeys(f.tag_ids))} for f in due]
+    filed = json.dumps(rows)
+    connection.execute(f"UPDATE {doc} d SET rev = w.rev, folder = w.folder, tags = w.tags FROM {_FILED} WHERE d.id = w.id", (filed,))  # noqa: S608
+    for table in (text, *_vector_tables(connection, generation)):
+        connection.execute(f"UPDATE {table} t SET folder = w.folder, tags = w.tags FROM {_FILED} WHERE t.doc = w.id", (filed,))  # noqa: S608
+    _rewrite_heads(connection, generation, {head.id: tokens[head.id] for f in due for head in f.heads})
+    return left
+
+
+def tokens_of(filings: Sequence[Filing]) -> dict[int, list[str]]:
+    """{passage: its tokens}, so that the transaction only writes."""
+    return {head.id: list(document_tokens(head.text)) for filing in filings for head in filing.heads}
+
+
+def _rewrite_heads(connection: Connection, generation: Generation, tokens: Mapping[int, list[str]]) -> None:
+    """Give passages other words. They are put in anew: their words come in the form only COPY takes."""
+    if not tokens:
+        return
+    kept = "chunk, tenant, kb, doc, folder, tags, live, enabled"
+    sql = f"DELETE FROM {generation.table('text')} WHERE chunk = ANY(%s::bigint[]) RETURNING {kept}"  # noqa: S608
+    rows = connection.execute(sql, (list(tokens),)).fetchall()
+    made = ((row, words_of(tokens[row[0]], *ties_of(row[0], tenant_lexeme(row[1]), kb_lexeme(row[1], row[2])))) for row in rows)
+    _copy_words(connection, generation, made)
+    counted = f"(SELECT coalesce(sum(t.len), 0) FROM {generation.table('text')} t WHERE t.doc = d.id)"  # noqa: S608
+    changed = list({row[3] for row in rows})
+    connection.execute(f"UPDATE {generation.table('doc')} d SET tokens = {counted} WHERE d.id = ANY(%s::bigint[])", (changed,))  # noqa: S608
 
 
 def set_chunk_enabled(connection: Connection, generation: Generation, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:

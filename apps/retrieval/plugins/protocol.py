@@ -57,6 +57,17 @@ class IndexDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class Filing:
+    """What filters see of a document in its revision `rev`, and those of its passages whose words changed with it (tags are among them)."""
+
+    id: int
+    rev: int
+    folder_id: int
+    tag_ids: tuple[int, ...] = ()
+    heads: tuple[IndexChunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Query:
     """What to look for and where. `tenant_id` and `kb_ids` are required; no base means no hit.
 
@@ -155,6 +166,13 @@ class SearchBackend(Protocol):
         kb_id: int | None = None,
     ) -> None:
         """Change what filters see without touching words or vectors."""
+
+    def refile(self, tenant_id: int, filings: Sequence[Filing]) -> list[int]:
+        """Bring documents held in the revision before (`rev - 1`) to the one given, all at once; their other words and vectors stay.
+
+        The ids of those held in an older revision, or not at all: only `put` brings them up to date. Held in this one or a newer one,
+        a document is left alone.
+        """
 
     def set_chunk_enabled(self, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None: ...
 

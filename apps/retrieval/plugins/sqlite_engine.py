@@ -16,7 +16,18 @@ import numpy as np
 from apps.common.errors import InvalidInput
 from apps.retrieval.plugins import sqlite_writes as writes
 from apps.retrieval.plugins.bm25 import best, question_slots, weights
-from apps.retrieval.plugins.protocol import EngineStats, ExactHit, Hit, IndexDocument, LegHit, Query, SearchBackend, Vector, backends
+from apps.retrieval.plugins.protocol import (
+    EngineStats,
+    ExactHit,
+    Filing,
+    Hit,
+    IndexDocument,
+    LegHit,
+    Query,
+    SearchBackend,
+    Vector,
+    backends,
+)
 from apps.retrieval.plugins.ranking import SQL_INT, Sequences, candidates, exact_hits, ranked
 from apps.retrieval.plugins.sqlite_store import SCHEMA_VERSION, Database, Generations
 from apps.retrieval.plugins.sqlite_vectors import best_rows
@@ -91,6 +102,10 @@ class SqliteBackend:
     ) -> None:
         flags = Flags(enabled=enabled, folder_id=folder_id, tag_ids=tag_ids, kb_id=kb_id)
         self._store.write(lambda connection: writes.set_flags(connection, tenant_id, doc_ids, flags))
+
+    def refile(self, tenant_id: int, filings: Sequence[Filing]) -> list[int]:
+        words = writes.tokens_of(filings)
+        return self._store.write(lambda connection: writes.refile(connection, tenant_id, filings, words)) if filings else []
 
     def set_chunk_enabled(self, tenant_id: int, chunk_ids: Sequence[int], enabled: bool) -> None:
         self._store.write(lambda connection: writes.set_chunk_enabled(connection, tenant_id, chunk_ids, enabled))

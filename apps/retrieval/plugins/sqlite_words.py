@@ -45,6 +45,28 @@ def packed(passages: Sequence[Sequence[str]]) -> tuple[bytes, bytes, bytes, byte
     return lens.tobytes(), segs.tobytes(), low.tobytes(), high.tobytes(), b"".join(times)
 
 
+def with_passage(columns: tuple[bytes, ...], at: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
+    """The columns of a document whose passage number `at` has other words; those of the others are as they were."""
+    lens, segs = (np.frombuffer(column, np.uint32).copy() for column in columns[:2])
+    new = packed([tokens])
+    sizes = np.frombuffer(new[1], np.uint32)
+    count = len(lens)
+    starts = np.concatenate([[0], np.cumsum(segs, dtype=np.int64)])
+    spans = [(int(starts[place]), int(starts[place + 1])) for place in (at, count + at)]
+    once, often = int(sizes[0]), int(sizes[0] + sizes[1])
+
+    def spliced(old: bytes, part: bytes, width: int) -> bytes:
+        (a, b), (c, d) = ((first * width, last * width) for first, last in spans)
+        return old[:a] + part[: once * width] + old[b:c] + part[once * width : often * width] + old[d:]
+
+    low, high = spliced(columns[2], new[2], 2), spliced(columns[3], new[3], 1)
+    before = int(starts[count])
+    first, last = (place - before for place in spans[1])
+    lens[at] = len(tokens)
+    segs[at], segs[count + at] = sizes
+    return lens.tobytes(), segs.tobytes(), low, high, columns[4][:first] + new[4] + columns[4][last:]
+
+
 def gathered(batches: Iterable[list[tuple[Any, ...]]], slots: NDArray[np.uint32]) -> Passages:
     """The passages of these documents and where the words of `slots` (rising) stand in them.
 

@@ -10,10 +10,10 @@ from sqlite3 import Connection
 
 import numpy as np
 
-from apps.retrieval.plugins.protocol import IndexDocument, Vector
+from apps.retrieval.plugins.protocol import Filing, IndexDocument, Vector
 from apps.retrieval.plugins.sqlite_vectors import merged, quantise
-from apps.retrieval.plugins.sqlite_words import COLUMNS, packed
-from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, vectors_of, wrong_dimension
+from apps.retrieval.plugins.sqlite_words import COLUMNS, packed, with_passage
+from apps.retrieval.plugins.writing import DELETE_AT_ONCE, Flags, foreign_document, grouped, to_refile, vectors_of, wrong_dimension
 from apps.retrieval.tokens import document_tokens
 
 PACKED_LEVEL = 1  # of zlib: a third of the size, and hardly any time
@@ -179,6 +179,49 @@ def set_flags(connection: Connection, tenant_id: int, doc_ids: Sequence[int], fl
                 "UPDATE chunk SET enabled = ? WHERE id = ?",
                 [(int(flags.enabled and own), key) for key, own in zip(ids.tolist(), live, strict=True)],
             )
+
+
+def refile(connection: Connection, tenant_id: int, filings: Sequence[Filing], words: Mapping[int, list[str]]) -> list[int]:
+    """Ids of the documents that need `put`; `words` are the tokens of the heads, by passage."""
+    named = json.dumps([filing.id for filing in filings])
+    sql = (
+        "SELECT d.id, d.rev, coalesce(m.home, d.kb) FROM doc d LEFT JOIN moved m ON m.doc = d.id"
+        " WHERE d.id IN (SELECT value FROM json_each(?)) AND +d.tenant = ?"
+    )
+    rows = connection.execute(sql, (named, tenant_id)).fetchall()
+    due, left = to_refile(filings, {row[0]: row[1] for row in rows})
+    homes = {row[0]: row[2] for row in rows}  # a moved document's words keep the token of the base they were written for
+    connection.executemany("UPDATE doc SET rev = ?, folder = ? WHERE id = ?", [(f.rev, f.folder_id, f.id) for f in due])
+    connection.executemany("DELETE FROM doctag WHERE doc = ?", [(f.id,) for f in due])
+    connection.executemany("INSERT INTO doctag (tag, doc) VALUES (?, ?)", [(tag, f.id) for f in due for tag in sorted({*f.tag_ids})])
+    for filing in due:
+        if filing.heads:
+            _rewrite_heads(connection, filing, kb_token(tenant_id, homes[filing.id]), words)
+    return left
+
+
+def tokens_of(filings: Sequence[Filing]) -> dict[int, list[str]]:
+    """{passage: its tokens}, so that the transaction only writes."""
+    return {head.id: list(document_tokens(head.text)) for filing in filings for head in filing.heads}
+
+
+def _rewrite_heads(connection: Connection, filing: Filing, token: str, words: Mapping[int, list[str]]) -> None:
+    """Give passages other words, in the word index and in the bytes beside it."""
+    sql = f"SELECT doc.ids, words.body, {COLUMNS} FROM doc JOIN words ON words.doc = doc.id WHERE doc.id = ?"  # noqa: S608
+    ids, packed_bodies, *columns = connection.execute(sql, (filing.id,)).fetchone()
+    keys = np.frombuffer(ids, dtype=np.int64).tolist()
+    bodies = zlib.decompress(packed_bodies).decode("utf-8").split("\n")
+    for head in filing.heads:
+        if head.id not in keys:
+            continue
+        at, body = keys.index(head.id), " ".join(words[head.id])
+        connection.execute("INSERT INTO fts (fts, rowid, kb, body) VALUES ('delete', ?, ?, ?)", (head.id, token, bodies[at]))
+        connection.execute("INSERT INTO fts (rowid, kb, body) VALUES (?, ?, ?)", (head.id, token, body))
+        bodies[at] = body
+        columns = list(with_passage(tuple(columns), at, words[head.id]))
+    packed_bodies = zlib.compress("\n".join(bodies).encode("utf-8"), PACKED_LEVEL)
+    names = ", ".join(f"{name} = ?" for name in (*COLUMNS.split(", "), "body"))
+    connection.execute(f"UPDATE words SET {names} WHERE doc = ?", (*columns, packed_bodies, filing.id))  # noqa: S608
 
 
 def _move(connection: Connection, doc_id: int, kb_id: int) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apps.common.errors import InvalidInput
-from apps.retrieval.plugins.protocol import IndexDocument, Vector
+from apps.retrieval.plugins.protocol import Filing, IndexDocument, Vector
 
 BATCH_DOCUMENTS = 50
 BATCH_CHUNKS = 1000
@@ -37,6 +37,13 @@ def grouped(documents: Iterable[IndexDocument]) -> Iterator[list[IndexDocument]]
             batch, chunks = [], 0
     if batch:
         yield batch
+
+
+def to_refile(filings: Sequence[Filing], held: Mapping[int, int]) -> tuple[list[Filing], list[int]]:
+    """(filings of documents held in the revision before theirs, ids of documents held in an older one or not at all)."""
+    due = [filing for filing in filings if held.get(filing.id) == filing.rev - 1]
+    left = [filing.id for filing in filings if filing.id not in held or held[filing.id] < filing.rev - 1]
+    return due, left
 
 
 def checked_vectors(vectors: Mapping[int, Vector]) -> dict[int, Vector]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from apps.common.errors import InvalidInput
-from apps.retrieval.plugins.protocol import Query, SearchBackend, Vector
+from apps.retrieval.plugins.protocol import Filing, IndexChunk, Query, SearchBackend, Vector
 from tests.support.search_engines import SPACE, ask, doc, unit
 
 
@@ -151,3 +151,30 @@ def test_bytes_keep_the_order_of_cosines(backend: SearchBackend) -> None:
         assert found[0].doc_id == at
         recalled += len(best & {hit.doc_id for hit in found})
     assert recalled / (20 * 50) > 0.97
+
+
+def test_refiled_documents_keep_their_words_and_vectors_and_take_new_heads(backend: SearchBackend) -> None:
+    fields = {"mode": "hybrid", "vector": unit(1, 0, 0, 0), "vector_space": SPACE}
+    texts, vectors = ("pump redtag", "valve"), (unit(1, 0, 0, 0), unit(0, 1, 0, 0))
+    backend.put([doc(key, texts, vectors=vectors, tag_ids=(1,), rev=4) for key in (1, 2, 3, 4)])
+    backend.put([doc(5, "pump", tenant_id=2, rev=4)])
+    backend.set_chunk_enabled(1, [101], False)
+    filings = [
+        Filing(1, 5, 77, (2, 3, 2), (IndexChunk(100, "pump bluetag"),)),
+        Filing(2, 6, 77, (2,)),  # the index is a revision behind
+        Filing(3, 4, 77, (2,)),  # it has this one
+        Filing(4, 3, 77, (2,)),  # and here a newer one
+        Filing(9, 1, 77, (2,)),  # it never heard of this
+        Filing(5, 5, 77, (2,)),  # another space's
+    ]
+    assert sorted(backend.refile(1, filings)) == [2, 5, 9]
+    assert backend.revisions() == {1: 5, 2: 4, 3: 4, 4: 4, 5: 4}
+    assert ask(backend, "bluetag") == [1] and sorted(ask(backend, "redtag")) == [2, 3, 4]
+    assert ask(backend, "pump", folder_ids=(77,)) == [1] and ask(backend, "pump", folder_ids=(0,), doc_ids=(1,)) == []
+    assert (ask(backend, "pump", tag_ids=(3,)), ask(backend, "pump", tag_ids=(1,), doc_ids=(1,))) == ([1], [])
+    assert ask(backend, "nothing of it", folder_ids=(77,), **fields) == [1], "vectors stay, and are filtered alike"
+    assert ask(backend, "valve", doc_ids=(1,)) == [], "a passage that was off stays off"
+    backend.set_flags(1, [1], kb_id=2)
+    assert backend.refile(1, [Filing(1, 6, 0, (), (IndexChunk(100, "pump greentag"),))]) == []
+    assert (ask(backend, "greentag", kb_ids=(2,)), ask(backend, "greentag"), ask(backend, "bluetag", kb_ids=(2,))) == ([1], [], [])
+    assert backend.refile(1, []) == [] and backend.check() == []

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 from rest_framework import serializers
 
+from apps.common.activity import redacted
 from apps.common.api.views import PageQuery
 from apps.common.models import Activity
-from apps.knowledge.api.serializers.fields import Flag, TextList
+from apps.knowledge.api.serializers.fields import Flag, Moment, TextList
 from apps.knowledge.models import Chunk, ChunkRevision
-from apps.knowledge.selectors import changes_of, redacted
+from apps.knowledge.selectors import changes_of
 
 
 class ChunkListQuery(PageQuery):
@@ -154,6 +155,13 @@ class ActivityQuery(serializers.Serializer[Any]):
     outcome = serializers.CharField(required=False, allow_blank=True)
     actor = serializers.CharField(required=False, allow_blank=True)
 
+    def get_fields(self) -> dict[str, Any]:
+        return {
+            **super().get_fields(),
+            "from": Moment(required=False, allow_blank=True, help_text="At or after."),
+            "to": Moment(required=False, allow_blank=True, day_end=True, help_text="At or before."),
+        }
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         limit = _whole(attrs.get("limit"))
         attrs["limit"] = min(limit, 100) if limit else 50
@@ -177,8 +185,8 @@ class ActivityOut(serializers.Serializer[Activity]):
     target_type = serializers.CharField()
     target_id = serializers.CharField()
     target_user_id = serializers.SerializerMethodField()
-    request_path = serializers.SerializerMethodField()
-    request_method = serializers.SerializerMethodField()
+    request_path = serializers.CharField()
+    request_method = serializers.CharField()
     outcome = serializers.CharField()
     details = serializers.JSONField()
     created_at = serializers.DateTimeField()
@@ -194,12 +202,6 @@ class ActivityOut(serializers.Serializer[Activity]):
         return str(row.scope_id or "")
 
     def get_target_user_id(self, row: Activity) -> str:
-        return ""
-
-    def get_request_path(self, row: Activity) -> str:
-        return ""
-
-    def get_request_method(self, row: Activity) -> str:
         return ""
 
     def get_changes(self, row: Activity) -> Any:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from apps.knowledge.api.serializers.bases import BaseOut
 from apps.knowledge.models import CopyRun
-from apps.knowledge.reasons import copy_error
 
 CLIENT_NAMES = {"sourceId": "source_id", "targetId": "target_id", "taskId": "task_id"}
 
@@ -40,53 +38,6 @@ class CopyStartedOut(serializers.Serializer[CopyRun]):
 
     def get_message(self, run: CopyRun) -> str:
         return "Copy started"
-
-
-class CopyProgressOut(serializers.Serializer[CopyRun]):
-    """Unix seconds, as the contract has them on task rows."""
-
-    STATES: ClassVar[dict[str, str]] = {
-        "queued": "pending", "running": "processing", "done": "completed", "failed": "failed", "cancelled": "failed",
-    }  # fmt: skip
-    MESSAGES: ClassVar[dict[str, Any]] = {
-        "queued": _("Waiting for its turn."),
-        "running": _("Being copied."),
-        "done": _("Copied."),
-        "failed": _("The copy failed."),
-        "cancelled": _("The copy was stopped."),
-    }
-
-    task_id = serializers.CharField()
-    source_id = serializers.UUIDField(source="source_uid")
-    target_id = serializers.UUIDField(source="target_uid")
-    status = serializers.SerializerMethodField()
-    progress = serializers.SerializerMethodField(help_text="0 to 100")
-    total = serializers.IntegerField(source="progress_total")
-    processed = serializers.IntegerField(source="progress_done")
-    failed = serializers.IntegerField(source="progress_failed", help_text="Copied without their original, which the store had lost.")
-    removed = serializers.IntegerField(help_text="Documents deleted from a mirrored target.")
-    message = serializers.SerializerMethodField()
-    error = serializers.SerializerMethodField()
-    created_at = serializers.SerializerMethodField()
-    updated_at = serializers.SerializerMethodField()
-
-    def get_status(self, run: CopyRun) -> str:
-        return self.STATES[run.state]
-
-    def get_progress(self, run: CopyRun) -> int:
-        return 100 if run.state == "done" else min(99, run.progress_done * 100 // max(1, run.progress_total))
-
-    def get_message(self, run: CopyRun) -> str:
-        return str(self.MESSAGES[run.state])
-
-    def get_error(self, run: CopyRun) -> str:
-        return copy_error(run.state, run.reason)
-
-    def get_created_at(self, run: CopyRun) -> int:
-        return int(run.created_at.timestamp())
-
-    def get_updated_at(self, run: CopyRun) -> int:
-        return int((run.finished_at or run.updated_at).timestamp())
 
 
 class DuplicatedOut(serializers.Serializer[Any]):

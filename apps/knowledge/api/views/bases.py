@@ -170,6 +170,8 @@ class BaseActivityView(ApiView):
             action=asked.get("action", ""),
             outcome=asked.get("outcome", ""),
             who=asked.get("actor", ""),
+            since=asked.get("from") or None,
+            until=asked.get("to") or None,
             limit=asked["limit"],
         )
         self.render_context = {"actor_names": actor_names(actor=self.actor, who={row.actor for row in rows})}

@@ -8,7 +8,8 @@ from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, Empty, Op
 from apps.knowledge.api.serializers.bases import BaseOut
-from apps.knowledge.api.serializers.copies import CopyIn, CopyProgressOut, CopyStartedOut, DuplicatedOut
+from apps.knowledge.api.serializers.copies import CopyIn, CopyStartedOut, DuplicatedOut
+from apps.knowledge.api.serializers.progress import CopyProgressOut
 from apps.knowledge.selectors import base_get, base_row, copy_get
 from apps.knowledge.services import base_copy, base_duplicate, copy_cancel
 

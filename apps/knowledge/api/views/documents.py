@@ -10,6 +10,7 @@ from apps.common.api.views import ApiView, Empty, Op
 from apps.common.errors import NotFound
 from apps.knowledge.api.serializers import documents as shapes
 from apps.knowledge.api.serializers.documents import DocumentOut
+from apps.knowledge.api.serializers.progress import MoveProgressOut
 from apps.knowledge.api.views.bases import BaseContentsView
 from apps.knowledge.intake import stall_states
 from apps.knowledge.models import IN_FLIGHT
@@ -329,7 +330,7 @@ class DocumentMoveView(ApiView):
 
 
 class MoveProgressView(ApiView):
-    operations = {"GET": Op("document.read", "Follow a move", reply=shapes.MoveProgressOut, tags=TAGS)}
+    operations = {"GET": Op("document.read", "Follow a move", reply=MoveProgressOut, tags=TAGS)}
 
     def get(self, request: Any, task_id: str) -> Response:
         return self.render(move_get(actor=self.actor, task_id=task_id))
