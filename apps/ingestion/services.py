@@ -26,7 +26,10 @@ from apps.llm.services import deployment_model_id, embedding_model_known, is_loc
 from apps.retrieval.services import serving_of
 
 PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX, ENRICH = "parse", "ocr", "embed", "embed_remote", "reindex", "enrich"
+PICTURES, DESCRIBE = "pictures", "describe"
 EMBEDS = (EMBED, EMBED_REMOTE)
+#: What goes on beside a document that is complete: it is found all the while.
+BESIDE = (ENRICH, PICTURES, DESCRIBE)
 
 
 def run_start(document: Document, kind: str, options: dict[str, Any] | None = None, *, password: str = "") -> IngestionRun | None:
@@ -185,7 +188,7 @@ def document_embedded(document: Document, *, remark: str = "") -> None:
 def document_complete(document: Document, *, remark: str = "", error: str = "") -> None:
     """The last pass of an attempt is over; the document waits for others of its passes if there are any."""
     others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(
-        kind__in=(*EMBEDS, ENRICH)
+        kind__in=(*EMBEDS, *BESIDE)
     )
     if others.exists():
         return

@@ -1,5 +1,16 @@
 from apps.knowledge.downloads import ARCHIVE_LIMIT, document_original, original_name
 from apps.knowledge.intake import accepted_extensions, space_warning
+from apps.knowledge.rules.pictures import (
+    LANGUAGES,
+    OBSERVED,
+    Describing,
+    describing_of,
+    is_to_read,
+    ocr_policy,
+    reads_pictures,
+    reference,
+    without_references,
+)
 from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
 from apps.knowledge.selectors.bases import (
     BaseCounts,
@@ -122,4 +133,13 @@ __all__ = [
     "tag_get",
     "tag_list",
     "with_links",
+    "LANGUAGES",
+    "OBSERVED",
+    "Describing",
+    "describing_of",
+    "is_to_read",
+    "ocr_policy",
+    "reads_pictures",
+    "reference",
+    "without_references",
 ]

@@ -1,3 +1,4 @@
+from apps.knowledge.picturing import picture_passages, tell_pictures
 from apps.knowledge.services.asking import has_chat_model
 from apps.knowledge.services.bases import (
     base_clear,
@@ -24,7 +25,7 @@ from apps.knowledge.services.documents import (
     tags_replace,
 )
 from apps.knowledge.services.fetching import document_fetch_source
-from apps.knowledge.services.images import image_info_update
+from apps.knowledge.services.images import Learned, image_info_update, pictures_learned
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
@@ -86,7 +87,11 @@ __all__ = [
     "summary_regenerate",
     "summary_state_set",
     "summary_store",
+    "Learned",
     "image_info_update",
+    "picture_passages",
+    "pictures_learned",
+    "tell_pictures",
     "tag_create",
     "tag_delete",
     "tag_detach_delete",
