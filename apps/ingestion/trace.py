@@ -24,7 +24,7 @@ ERROR_CODES = {
 
 
 def _error_code(reason: str, stage: str) -> str:
-    if stage == "multimodal" and reason in FAILURES:
+    if stage == "multimodal" and reason.startswith("model_"):
         return "MULTIMODAL_VLM_FAILED"
     return "EMBEDDING_PROVIDER_FAIL" if reason in FAILURES else ERROR_CODES.get(reason, "DOCREADER_PARSE_FAILED")
 
