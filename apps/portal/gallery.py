@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from django.http import QueryDict
 from django.urls import reverse
@@ -91,7 +91,7 @@ def _choices(current: str, yes: str, no: str) -> list[tuple[str, str, bool]]:
 def _card(actor: Actor, image: DocumentImage) -> dict[str, Any]:
     reader = links.reader_url(image.space_id, image.document.uid)
     return {
-        "src": image_src(actor, image),
+        "src": links.file_url(actor, image.space_id, image.kb.uid, image.url),
         "title": image.caption or image.document.title,
         "alt": image.caption or _("Image %(number)s of %(document)s") % {"number": image.number + 1, "document": image.document.title},
         "document": image.document.title,
@@ -101,9 +101,3 @@ def _card(actor: Actor, image: DocumentImage) -> dict[str, Any]:
         "href": f"{reader}?{urlencode({'chunk': image.chunk.uid})}",
         "is_enabled": image.chunk.is_enabled,
     }
-
-
-def image_src(actor: Actor, image: DocumentImage) -> str:
-    """Where the page reads the bytes of a picture; the route asks who is asking."""
-    family = "/v1/knowledge" if actor.space_kind == "personal" else f"/v1/tenants/{image.space_id}/knowledge"
-    return f"{family}/bases/{image.kb.uid}/files?file_path={quote(image.url, safe='')}"
