@@ -15,6 +15,7 @@ from apps.llm.selectors import entry_of, model_row
 from apps.llm.services import embedding_model_ids, embedding_model_known
 
 STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
+FUSIONS = ("minmax", "rrf")
 FLAGS = ("vector_enabled", "keyword_enabled", "wiki_enabled", "graph_enabled")
 MAX_INSTRUCTIONS = 4000
 
@@ -118,6 +119,24 @@ def clean_strategy(strategy: dict[str, Any] | None, *, graph: bool, creating: bo
             raise InvalidInput(_("Turn on at least one way of finding: words, vectors, wiki or graph."), field="indexing_strategy")
         flags["vector_enabled"] = flags["keyword_enabled"] = True
     return flags
+
+
+def clean_retrieval(config: dict[str, Any]) -> dict[str, Any]:
+    """How a base ranks what its words and its meaning find: {fusion: minmax | rrf, weights: [words, meaning]}.
+
+    Raises: InvalidInput at `retrieval.fusion` or `retrieval.weights`.
+    """
+    kept: dict[str, Any] = {}
+    if (fusion := config.get("fusion")) is not None:
+        if fusion not in FUSIONS:
+            raise InvalidInput(_("Unknown way of putting both together."), field="retrieval.fusion", known=list(FUSIONS))
+        kept["fusion"] = fusion
+    if (weights := config.get("weights")) is not None:
+        numbers = isinstance(weights, (list, tuple)) and [w for w in weights if isinstance(w, (int, float)) and not isinstance(w, bool)]
+        if not numbers or len(numbers) != 2 or len(weights) != 2 or not all(0 <= w <= 1 for w in numbers) or not any(numbers):
+            raise InvalidInput(_("Two numbers from 0 to 1 are the weights of words and meaning; not both 0."), field="retrieval.weights")
+        kept["weights"] = [float(w) for w in numbers]
+    return kept
 
 
 def check_instructions(field: str, text: Any) -> None:

@@ -30,6 +30,7 @@ from apps.knowledge.services.intake import Arrival, Stored, document_import_url,
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
+from apps.knowledge.services.tagging import tagging_wanted, tags_propose
 from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
 from apps.knowledge.services.trash import Restored, base_purge, base_restore, documents_purge, documents_restore, trash_expire
 from apps.knowledge.services.versions import document_receive, document_version_add, document_version_restore
@@ -92,6 +93,8 @@ __all__ = [
     "picture_passages",
     "pictures_learned",
     "tell_pictures",
+    "tagging_wanted",
+    "tags_propose",
     "tag_create",
     "tag_delete",
     "tag_detach_delete",

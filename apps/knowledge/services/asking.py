@@ -37,6 +37,11 @@ def model_of(base: KnowledgeBase) -> ChatModel:
     return model
 
 
+def model_named(model_id: str) -> ChatModel | None:
+    """The chat model of this id in the open space. Raises: Unavailable when its key cannot be read."""
+    return chat_model(model_id)
+
+
 def ask(model: ChatModel, request: str, shown: str, *, max_tokens: int) -> str:
     """What the model answers about a piece of a document. Raises: as `ChatModel.complete`."""
     fenced = shown.replace("</document>", "<\\/document>")

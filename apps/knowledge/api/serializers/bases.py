@@ -179,6 +179,7 @@ class SettingsIn(serializers.Serializer[Any]):
     multimodal = ObjectField(required=False)
     nodeExtract = ObjectField(required=False)
     questionGeneration = ObjectField(required=False)
+    retrieval = ObjectField(required=False, help_text="{fusion: minmax | rrf, weights: [words, meaning]}; an addition of this portal.")
     storageProvider = serializers.ChoiceField(choices=["local"], required=False, allow_blank=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -220,6 +221,10 @@ def settings_out(
         "hasFiles": has_files,
         "rerank": {"enabled": False, "modelName": "", "baseUrl": "", "credentials": {"apiKey": False}},
         "multimodal": _multimodal(vlm, vision),
+        "retrieval": {
+            "fusion": base.retrieval_config.get("fusion") or "minmax",
+            "weights": base.retrieval_config.get("weights") or [0.5, 0.5],
+        },
         "documentSplitting": {names[key]: value for key, value in chunking.items() if key in names},
         "nodeExtract": _camel_extract(extract) if extract.get("enabled") else {"enabled": False},
         "questionGeneration": {
