@@ -10,6 +10,7 @@ from apps.knowledge.rules.pictures import (
     ocr_policy,
     reads_pictures,
     reference,
+    vision_model_of,
     without_references,
 )
 from apps.knowledge.selectors.activity import Change, activity_facets, activity_get, activity_list, actor_names, changes_of, redacted
@@ -40,6 +41,7 @@ from apps.knowledge.selectors.documents import (
     document_deleted_at,
     document_get,
     document_list,
+    document_same_named,
     document_search,
     documents_batch,
     documents_get,
@@ -116,7 +118,9 @@ __all__ = [
     "document_deleted_at",
     "document_get",
     "document_list",
+    "document_same_named",
     "document_search",
+    "vision_model_of",
     "documents_batch",
     "documents_get",
     "folder_count",
