@@ -53,6 +53,7 @@ def _base_with_documents(page: playwright.Page, stack: LiveStack) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/bases/[0-9a-f-]{36}/$"))
     page.evaluate(DROP, [NAMES, page.locator("#main").element_handle()])
+    page.get_by_role("dialog").get_by_role("button", name="Upload").click()
     playwright.expect(page.locator("#base-figures")).to_contain_text("vectors 100%", timeout=60_000)
     playwright.expect(page.locator("#documents tr[data-row]")).to_have_count(4)
     playwright.expect(page.locator("#documents tr[data-row]").get_by_text("Ready", exact=True)).to_have_count(4, timeout=60_000)

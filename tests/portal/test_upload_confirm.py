@@ -65,7 +65,7 @@ def test_only_what_the_base_can_do_may_be_wished(shelf: Shelf) -> None:
         )
     page = ask(shelf, ("a.md", 1))
     assert all(name in page for name in ("wish-language", "wish-attributes", "wish-summary", "wish-questions"))
-    wished = page.partition('id="wish-language"')[2].partition("</select>")[0].replace("&quot;", '"')
+    wished = page.partition('name="wish-language"')[2].partition("</select>")[0].replace("&quot;", '"')
     assert (
         json.dumps(
             {

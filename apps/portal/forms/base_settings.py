@@ -41,17 +41,14 @@ KNOWN_TYPES = frozenset(extension for _label, types, _ways in READING.values() f
 READ_ALWAYS, READ_OBSERVED, READ_NEVER = "always", "observed", "never"
 #: how pictures are read -> the contract's rules; the first is what holds where nothing is said
 OCR_RULES: dict[str, dict[str, Any]] = {
-    READ_ALWAYS: {
-        "on": [{"prop": "contain.text", "is": "block"}, {"prop": "contain.data_visual", "is": True}],
-        "on_unobserved": True,
-    },
+    READ_ALWAYS: {"on": [{"prop": "contain.text", "is": amount} for amount in ("none", "sparse", "block")], "on_unobserved": True},
     READ_OBSERVED: {
         "on": [
-            {"prop": "contain.text", "is": "block"},
             {"prop": "contain.text", "is": "sparse"},
+            {"prop": "contain.text", "is": "block"},
             {"prop": "contain.data_visual", "is": True},
         ],
-        "on_unobserved": False,
+        "on_unobserved": True,
     },
     READ_NEVER: {"on": [], "on_unobserved": False},
 }
@@ -107,7 +104,7 @@ class PicturesMixin(forms.Form):
         required=False,
         choices=(
             (READ_ALWAYS, gettext_lazy("Read it by OCR")),
-            (READ_OBSERVED, gettext_lazy("Read it where the model sees writing or a chart")),
+            (READ_OBSERVED, gettext_lazy("Read it unless the model saw that there is none")),
             (READ_NEVER, gettext_lazy("Do not read it")),
         ),
     )
@@ -130,8 +127,6 @@ class PicturesMixin(forms.Form):
     def check_pictures(self, values: dict[str, Any]) -> None:
         if values.get("describe") and not values.get("vision_model") and "vision_model" not in self.errors:
             self.add_error("vision_model", _("Descriptions need a vision model. Choose one, or switch them off."))
-        if values.get("read_pictures") == READ_OBSERVED and not (values.get("describe") and values.get("observe")):
-            self.add_error("read_pictures", _("This needs a model that describes pictures and notes what they hold. Switch both on."))
 
     def pictures(self, kept: dict[str, Any]) -> dict[str, Any]:
         """The contract's `vlm_config` and `image_processing_config`; members this form does not show stay as they are."""
@@ -155,11 +150,13 @@ class PicturesMixin(forms.Form):
 def pictures_initial(base: KnowledgeBase) -> dict[str, Any]:
     vision = base.options.get("vlm_config") or {}
     processing = base.options.get("image_processing_config") or {}
-    rules = (processing.get("image_actions") or {}).get("ocr") or OCR_RULES[READ_ALWAYS]
-    if rules.get("on_unobserved", True):
-        reading = READ_ALWAYS
+    rules = (processing.get("image_actions") or {}).get("ocr")
+    if rules is None:  # the contract's own policy: what is observed decides, where anything is
+        reading = READ_OBSERVED if processing.get("image_attrs_enabled") else READ_ALWAYS
+    elif not rules.get("on") and not rules.get("on_unobserved"):
+        reading = READ_NEVER
     else:
-        reading = READ_OBSERVED if rules.get("on") else READ_NEVER
+        reading = READ_ALWAYS if {"prop": "contain.text", "is": "none"} in rules.get("on", []) else READ_OBSERVED
     language = str(vision.get("description_language") or "")[:2].lower()
     return {
         "read_pictures": reading,

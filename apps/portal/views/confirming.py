@@ -24,6 +24,7 @@ MOST_FILES = 5000
 LISTED = 100
 MOST_SELECTED = 200
 MAX_PATH = 1024
+FOLLOW = "{}"  # no wish: the base decides
 
 
 class UploadConfirmView(DialogView):
@@ -106,7 +107,7 @@ def wishes_of(base: KnowledgeBase) -> dict[str, Any]:
     return {
         "describes": describes,
         "languages": [
-            ("{}", _("As the knowledge base says")),
+            (FOLLOW, _("As the knowledge base says")),
             *(
                 (json.dumps({"vlm_config": {**own, "description_language": code}}), label)
                 for code, label in (("zh", _("Chinese")), ("en", _("English")))
@@ -115,6 +116,10 @@ def wishes_of(base: KnowledgeBase) -> dict[str, Any]:
         "observes": bool((base.options.get("image_processing_config") or {}).get("image_attrs_enabled")),
         "has_model": has_model,
         "asks": bool(questions.get("enabled")),
-        "asks_on": json.dumps({"question_generation_config": {**questions, "enabled": True}}),
-        "asks_off": json.dumps({"question_generation_config": {**questions, "enabled": False}}),
+        "asks_on": FOLLOW if questions.get("enabled") else json.dumps({"question_generation_config": {**questions, "enabled": True}}),
+        "asks_off": json.dumps({"question_generation_config": {**questions, "enabled": False}}) if questions.get("enabled") else FOLLOW,
+        "pictures_off": json.dumps({"enable_multimodel": False}),
+        "observe_on": json.dumps({"image_attrs_enabled": True}),
+        "observe_off": json.dumps({"image_attrs_enabled": False}),
+        "summary_off": json.dumps({"summary_enabled": False}),
     }

@@ -213,6 +213,7 @@ function pauseSignedOut() {
 /** Leaving for the sign-in page would lose the chosen files: they stay, and the tray says where to sign in. */
 document.addEventListener("kb:signed-out", (event) => {
   const me = uploads.me;
+  if (asked) return event.preventDefault(); // its files go to the tray in a moment
   if (!me?.list.some((item) => OPEN.has(item.state) || item.wantsSignIn)) return;
   event.preventDefault();
   pauseSignedOut();

@@ -34,7 +34,7 @@ function show(link) {
   for (const name of ["caption", "text"]) {
     const words = box.querySelector(`.viewer__${name}`);
     words.textContent = link.dataset[name];
-    words.hidden = !link.dataset[name] || link.dataset[name] === link.dataset.title;
+    words.hidden = !link.dataset[name] || (link.dataset[name] === link.dataset.title && link.dataset.title.length < 60);
   }
   box.querySelector(".viewer__source").href = link.dataset.href;
   box.querySelector('[data-viewer="previous"]').disabled = link === all[0];
