@@ -15,11 +15,9 @@ from django.utils.translation import gettext_lazy as _
 from apps.common import storage
 from apps.common.actor import Actor
 from apps.common.errors import Conflict, DomainError, InvalidInput, NotYet
-from apps.common.jobs.claims import Claim, runnable
+from apps.common.jobs.claims import Claim, anyone_waits
 from apps.common.jobs.models import LIVE, RunState
-from apps.common.jobs.registry import job_kinds
 from apps.common.jobs.service import cancel_run
-from apps.common.scope import unscoped
 from apps.ingestion import services, trace
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.plugins.protocol import ParseFailure
@@ -95,7 +93,7 @@ def read_pictures_work(claim: Claim) -> None:
     failed = 0
     for start in range(0, len(todo), AT_ONCE):
         claim.check()
-        if _others_need_ocr():
+        if anyone_waits(services.OCR):
             raise NotYet("documents that have no text at all are read first", code="busy", retry_after_s=YIELD_S)
         slice_ = todo[start : start + AT_ONCE]
         seen = _seen(claim, slice_)
@@ -105,11 +103,6 @@ def read_pictures_work(claim: Claim) -> None:
         pictures_learned(actor=actor, document=document, learned=learned)
         claim.progress(start + len(slice_), len(todo), "pictures", failed=failed)
     _finish(claim, document, read=len(todo), damaged=failed)
-
-
-def _others_need_ocr() -> bool:
-    with unscoped("does a document wait for OCR"):
-        return bool(runnable(job_kinds.get(services.OCR)).exists())
 
 
 def _seen(claim: Claim, images: Sequence[DocumentImage], *, side: int = 0) -> list[tuple[str, bytes, str]]:
