@@ -145,8 +145,9 @@ def _read(work: Pass) -> ParsedDocument:
 
 def _rule(work: Pass) -> dict[str, Any]:
     """How files of this type are read: the first rule of the upload, else of the base, that names the type; {} for the usual way."""
+    splitting = {**(work.document.kb.chunking_config or {}), **(work.overrides.get("chunking_config") or {})}
     own = work.overrides.get("parser_engine_rules")
-    rules = own if isinstance(own, list) else (work.document.kb.chunking_config or {}).get("parser_engine_rules") or []
+    rules = own if isinstance(own, list) else splitting.get("parser_engine_rules") or []
     return next((rule for rule in rules if work.document.file_type in rule.get("file_types", ())), {})
 
 

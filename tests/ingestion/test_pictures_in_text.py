@@ -316,6 +316,7 @@ def test_a_model_that_fails_leaves_the_document_found_and_says_so(kit: Kit, endp
         lookers.retry_looking(kit.actor, run)
     work_all()
     assert [image.caption for image in images_of(document)] == ["A square.", "A square."]
+    assert kit.reload(document).warnings == [], "what was missing is not missing any more"
 
 
 def test_a_picture_the_model_will_not_have_does_not_hold_up_the_others(kit: Kit, endpoint: Endpoint) -> None:
