@@ -10,7 +10,7 @@ from django.contrib.auth.decorators import login_not_required
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from apps.knowledge.api.views.images import PublicFileView
+from apps.knowledge.api.views.images import PresignedFileView, PublicFileView
 
 admin.site.login = secure_admin_login(admin.site.login)  # one door: its limits and its log hold for moderators too
 
@@ -20,6 +20,7 @@ upstream = [pattern for module in _routes for pattern in module.upstream]
 proxied = [pattern for module in _routes for pattern in module.proxied]
 
 urlpatterns = [
+    path("api/v1/files/presigned", PresignedFileView.as_view(), name="presigned-file"),
     path("api/v1/", include((upstream, "api"))),
     path("v1/knowledge/", include((proxied, "personal"))),
     path("v1/tenants/<int:tenant_id>/knowledge/", include((proxied, "organization"))),

@@ -3,13 +3,15 @@
     render("# Title\\n\\n- [ ] task")      safe HTML for components/markdown_view.html
 
 SECURITY: whatever the renderer gives is sanitised afterwards, always. No script, style, form, frame or event attribute comes through;
-links go to http, https and mailto only; pictures only if they are in the text itself (data URIs), so that reading calls no other site;
+links go to http, https and mailto only; pictures only if they are in the text itself (data URIs) or given along, so that reading calls no
+other site;
 ids carry a prefix and classes come from a closed list, so that a document cannot pose as a part of the portal.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -51,14 +53,15 @@ _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp);base64,[A-Za-z0-9+/=\s
 _WEB = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 
 
-def render(text: str) -> SafeString:
+def render(text: str, pictures: Mapping[str, str] | None = None) -> SafeString:
     """Sanitised HTML of a Markdown text: tables, tasks, footnotes, fenced code with colours, formulas, diagrams.
 
-    Formulas and diagrams come as `.arithmatex` and `pre.mermaid`, which the browser draws. Beyond `MAX_CHARS` the text is cut.
+    `pictures`: {address in the text: address to read the bytes from}, for pictures the caller vouches for. Formulas and diagrams come as
+    `.arithmatex` and `pre.mermaid`, which the browser draws. Beyond `MAX_CHARS` the text is cut.
     """
     converter = _converter()
     made: str = converter.reset().convert(text[:MAX_CHARS].replace("\x00", ""))
-    clean = sanitise(made)
+    clean = sanitise(made, pictures)
     return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
 
 
@@ -68,9 +71,14 @@ def page(html: str) -> SafeString:
     return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
 
 
-def sanitise(html: str) -> str:
-    """The harmless part of a piece of HTML."""
+def sanitise(html: str, pictures: Mapping[str, str] | None = None) -> str:
+    """The harmless part of a piece of HTML; `pictures` as in `render`."""
     import nh3
+
+    known = pictures or {}
+
+    def attribute(tag: str, name: str, value: str) -> str | None:
+        return known[value] if tag == "img" and name == "src" and value in known else _attribute(tag, name, value)
 
     return nh3.clean(
         html,
@@ -78,8 +86,8 @@ def sanitise(html: str) -> str:
         clean_content_tags={"script", "style", "template", "noscript", "svg", "math", "iframe", "object", "embed", "textarea", "title"},
         attributes=_ATTRIBUTES,
         allowed_classes=_CLASSES,
-        attribute_filter=_attribute,
-        url_schemes={"http", "https", "mailto", "data"},
+        attribute_filter=attribute,
+        url_schemes={"http", "https", "mailto", "data", "resource"},
         link_rel="noopener noreferrer nofollow",
     )
 

@@ -1,4 +1,4 @@
-"""What a chat model writes about a document in the background: its summary, and the questions its passages answer.
+"""What a chat model writes about a document in the background: its summary, its tags, and the questions its passages answer.
 
 The document is findable all the while, and a model that fails never fails a document: the summary says `failed` and keeps its old text.
 """
@@ -23,6 +23,7 @@ from apps.knowledge.services import (
     summary_draft,
     summary_state_set,
     summary_store,
+    tags_propose,
 )
 
 
@@ -39,6 +40,9 @@ def enrich_work(claim: Claim) -> None:
     actor = Actor.system(document.space_id, f"run {run.pk}")
     if run.options.get("summary"):
         _summarise(claim, actor, document)
+    if run.options.get("tags"):
+        claim.check()
+        tags_propose(actor=actor, document=document)
     if run.options.get("questions"):
         _ask(claim, actor, document)
     claim.finish(RunState.DONE)

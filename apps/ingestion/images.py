@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import uuid
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from django.core.files.base import ContentFile
+from django.utils import timezone
 
 from apps.common import storage
+from apps.ingestion.illustrating import Known
 from apps.ingestion.plugins.pictures import FORMATS, SMALLEST_SIDE
 from apps.ingestion.plugins.protocol import ExtractedImage, ParsedDocument
-from apps.knowledge.models import Chunk, Document, DocumentImage
+from apps.knowledge.models import SCHEME, Chunk, Document, DocumentImage
+from apps.knowledge.services import picture_passages, tell_pictures
 
 CAPTION_CHARS = 2000
 _SUFFIX = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/bmp": "bmp"}
@@ -50,36 +50,36 @@ def store_images(document: Document, parsed: ParsedDocument, run_id: int) -> Sto
     return stored
 
 
-def handles_of(document: Document) -> dict[str, uuid.UUID]:
-    """{content hash: handle} of the pictures a document has now; read it before its passages are replaced."""
-    return dict(DocumentImage.objects.filter(document=document).values_list("sha256", "uid"))
-
-
 def keys_of(document: Document) -> list[str]:
     """Keys of pictures of a document that are files of their own."""
     paths = DocumentImage.objects.filter(document=document).values_list("storage_path", flat=True)
     return [path for path in paths if path != document.storage_path]
 
 
-def replace_images(document: Document, parsed: ParsedDocument, stored: StoredImages, handles: dict[str, uuid.UUID]) -> int:
-    """Rows for the pictures of a document whose passages were just replaced, and their mention in those passages. How many.
+def replace_images(document: Document, parsed: ParsedDocument, stored: StoredImages, known: Mapping[str, Known]) -> int:
+    """Rows for the pictures of a document whose passages were just replaced, their mention in those passages, and the passages of what is
+    known of them already. How many pictures.
 
-    The same bytes keep their handle. Call it in the transaction that replaced the passages (which took the old rows with them).
+    Call it in the transaction that replaced the passages (which took the old rows with them).
     """
     chunks = list(Chunk.objects.filter(document=document, chunk_type=Chunk.Type.TEXT).order_by("start_at", "pk"))
     if not chunks:
         return 0
     starts = [chunk.start_at for chunk in chunks]
     rows: list[DocumentImage] = []
-    for image, key in stored.found:
+    for (_image, key), image in zip(stored.found, parsed.images, strict=True):
         chunk = chunks[max(0, bisect_right(starts, image.at) - 1)]
-        rows.append(_row(document, chunk, image, key, len(rows), handles))
+        rows.append(_row(document, chunk, image, key, len(rows), known[image.sha256]))
     if (own := _own(document, parsed)) is not None:
-        rows.append(_row(document, chunks[0], own, document.storage_path, len(rows), handles, ocr_text=parsed.text))
+        row = _row(document, chunks[0], own, document.storage_path, len(rows), known[own.sha256])
+        row.ocr_text = "" if SCHEME in parsed.text else parsed.text
+        row.read_at = timezone.now()
+        rows.append(row)
     if not rows:
         return 0
     DocumentImage.objects.bulk_create(rows, batch_size=200)
-    _mention(chunks, rows)
+    tell_pictures(document, rows)
+    picture_passages(document)
     return len(rows)
 
 
@@ -93,18 +93,9 @@ def _own(document: Document, parsed: ParsedDocument) -> ExtractedImage | None:
     return ExtractedImage(document.file_name, document.media_type, b"", 0, sha256=document.content_sha256, width=width, height=height)
 
 
-def _row(
-    document: Document,
-    chunk: Chunk,
-    image: ExtractedImage,
-    key: str,
-    number: int,
-    handles: dict[str, uuid.UUID],
-    *,
-    ocr_text: str = "",
-) -> DocumentImage:
+def _row(document: Document, chunk: Chunk, image: ExtractedImage, key: str, number: int, known: Known) -> DocumentImage:
     return DocumentImage(
-        uid=handles.get(image.sha256) or uuid.uuid4(),
+        uid=known.uid,
         space_id=document.space_id,
         kb_id=document.kb_id,
         document=document,
@@ -119,25 +110,6 @@ def _row(
         position=image.position.as_dict(),
         at=image.at,
         caption=image.alt[:CAPTION_CHARS],
-        ocr_text=ocr_text,
+        ocr_text=known.ocr_text,
+        read_at=known.read_at,
     )
-
-
-def _mention(chunks: Sequence[Chunk], rows: Sequence[DocumentImage]) -> None:
-    by_chunk: dict[int, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_chunk.setdefault(row.chunk_id, []).append(
-            {
-                "url": row.url,
-                "original_url": row.url,
-                "start_pos": row.at,
-                "end_pos": row.at,
-                "caption": row.caption,
-                "ocr_text": row.ocr_text,
-                "sha256": row.sha256,
-            }
-        )
-    changed = [chunk for chunk in chunks if chunk.pk in by_chunk]
-    for chunk in changed:
-        chunk.image_info = json.dumps(by_chunk[chunk.pk], ensure_ascii=False)
-    Chunk.objects.bulk_update(changed, ["image_info"], batch_size=200)

@@ -9,9 +9,10 @@ from pathlib import Path
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
-from apps.ingestion.plugins.sniff import EXTENSIONS, sniff
+from apps.ingestion.plugins.protocol import BUILTIN, ENGINES
+from apps.ingestion.plugins.sniff import BY_EXTENSION, EXTENSIONS, sniff
 from apps.ingestion.selectors import stall_verdicts
-from apps.knowledge.intake import Inspection, StallState, register_inspector, register_stall_probe, unsupported
+from apps.knowledge.intake import Inspection, StallState, register_engines, register_inspector, register_stall_probe, unsupported
 from apps.knowledge.models import Document
 
 SMALL_PDF = 100_000
@@ -42,5 +43,12 @@ def probe(actor: Actor, documents: Sequence[Document]) -> Mapping[int, StallStat
     return stall_verdicts(actor=actor, documents=documents)
 
 
+def engines() -> dict[str, list[str]]:
+    """{engine: extensions it takes}."""
+    takes = {name: [ext for ext, kind in BY_EXTENSION.items() if kind.family in families] for name, families in ENGINES.items()}
+    return {BUILTIN: list(EXTENSIONS), **takes}
+
+
 register_inspector(inspect, EXTENSIONS)
+register_engines(engines())
 register_stall_probe(probe)

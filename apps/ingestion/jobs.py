@@ -11,6 +11,7 @@ from apps.common.jobs.registry import JobKind, job_kinds
 from apps.ingestion import services
 from apps.ingestion.embedding import embed_work
 from apps.ingestion.enriching import cancel_enrich, enrich_ended, enrich_work, retry_enrich
+from apps.ingestion.lookers import cancel_looking, describe_work, looking_ended, read_pictures_work, retry_looking
 from apps.ingestion.models import IngestionRun, ReindexRun
 from apps.ingestion.moderating import cancel_pass, cancel_reindex, retry_pass, retry_reindex
 from apps.ingestion.pipeline import ocr_work, parse_work
@@ -39,6 +40,12 @@ job_kinds.add(
         cancel=cancel_enrich,
     ),
 )
+for _kind, _queue, _work, _concurrency in (
+    (services.PICTURES, "ocr", read_pictures_work, lambda: 1),
+    (services.DESCRIBE, "embed", describe_work, lambda: settings.EMBED_REMOTE_CONCURRENCY),
+):
+    _looking = JobKind(_kind, IngestionRun, _queue, _work, _concurrency, looking_ended, retry=retry_looking, cancel=cancel_looking)
+    job_kinds.add(_kind, _looking)
 job_kinds.add(
     services.REINDEX,
     JobKind(

@@ -9,6 +9,7 @@ from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.common.jobs.service import cancel_run
 from apps.ingestion import passwords, services, trace
+from apps.ingestion.lookers import pictures_start
 from apps.ingestion.models import IngestionRun, ReindexRun, Span
 from apps.knowledge.events import (
     BaseChanged,
@@ -94,6 +95,8 @@ def _documents_refiled(event: DocumentsRefiled) -> None:
 def _documents_copied(event: DocumentsCopied) -> None:
     """Copies find the vectors of their sources by content. Where other vectors serve, or some are missing yet, they are made."""
     copies = Document.objects.filter(pk__in=[copy for _source, copy in event.pairs], chunk_count__gt=0, enabled=True).select_related("kb")
+    for document in copies.filter(images__read_at__isnull=True).distinct():
+        pictures_start(document)  # the source was copied before its pictures were read
     if serving_of(event.source_kb_id).space == serving_of(event.target_kb_id).space:
         copies = copies.filter(Q(parse_status=ParseStatus.FINALIZING) | Q(vector_count__lt=F("chunk_count"), reason__in=FAILURES))
     else:

@@ -24,14 +24,16 @@ from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.ingestion import passwords, services, trace
 from apps.ingestion.chunking.service import chunk, config_from_dict
-from apps.ingestion.images import handles_of, keys_of, replace_images, store_images
+from apps.ingestion.illustrating import Known, illustrate, known_pictures
+from apps.ingestion.images import keys_of, replace_images, store_images
+from apps.ingestion.lookers import pictures_start
 from apps.ingestion.models import IngestionRun
 from apps.ingestion.originals import local_original
 from apps.ingestion.parsed import parsed_key, write_parsed
-from apps.ingestion.plugins.protocol import REASONS, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
+from apps.ingestion.plugins.protocol import REASONS, Block, ChunkResult, ParsedDocument, ParseFailure, ParseRequest, Piece
 from apps.ingestion.sandbox import OCR_LIMITS, Limits, parse_file
-from apps.knowledge.models import UNREAD, Chunk, Document, ParseStatus
-from apps.knowledge.selectors import is_of_earlier_version
+from apps.knowledge.models import SCHEME, UNREAD, Chunk, Document, ParseStatus
+from apps.knowledge.selectors import describing_of, is_of_earlier_version, reference
 from apps.knowledge.services import document_fetch_source
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import index_documents
@@ -83,8 +85,10 @@ def _pass(claim: Claim, *, ocr: bool) -> None:
         parsed = _read(work)
         if _hand_to_ocr(work, parsed):
             return
+        known = known_pictures(work.document, parsed)
+        _show(work, parsed, known)
         result = _split(work, parsed)
-        _store(work, parsed, result)
+        _store(work, parsed, result, known)
     except ParseFailure as failure:
         _fail(work, failure.reason, failure.message, stage)
     except StoreUnavailable:
@@ -113,6 +117,7 @@ def _read(work: Pass) -> ParsedDocument:
     if document.type in (Document.Type.URL, Document.Type.FILE_URL):
         _fetch(work)
         document = work.document
+    rule = _rule(work)
     with local_original(document) as path:
         request = ParseRequest(
             path=path,
@@ -122,6 +127,8 @@ def _read(work: Pass) -> ParsedDocument:
             charset_hint=_charset(document),
             password=work.password,
             ocr=work.ocr,
+            engine=str(rule.get("engine") or ""),
+            header_row=rule.get("xlsx_first_row_as_header") is not False,
         )
         try:
             return parse_file(
@@ -134,6 +141,14 @@ def _read(work: Pass) -> ParsedDocument:
         except ParseFailure:
             work.claim.check()  # killed because it was stopped or taken over: that is no failure of the file
             raise
+
+
+def _rule(work: Pass) -> dict[str, Any]:
+    """How files of this type are read: the first rule of the upload, else of the base, that names the type; {} for the usual way."""
+    splitting = {**(work.document.kb.chunking_config or {}), **(work.overrides.get("chunking_config") or {})}
+    own = work.overrides.get("parser_engine_rules")
+    rules = own if isinstance(own, list) else splitting.get("parser_engine_rules") or []
+    return next((rule for rule in rules if work.document.file_type in rule.get("file_types", ())), {})
 
 
 def _charset(document: Document) -> str:
@@ -165,7 +180,12 @@ def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:
     """When nothing could be read by its text layer: end this pass and queue one with OCR, or say what is missing."""
     if parsed.text.strip():
         return False
-    pages = parsed.needs_ocr_pages or parsed.unreadable_pages or parsed.media_type.startswith("image/")
+    is_picture = parsed.media_type.startswith("image/")
+    pages = parsed.needs_ocr_pages or parsed.unreadable_pages or is_picture
+    if parsed.images and not pages:
+        return False  # nothing but pictures: they are the text
+    if is_picture and (work.ocr or not settings.OCR_ENABLED) and describing_of(work.document) is not None:
+        return False  # a picture without text is found by what a model says of it
     if work.ocr or not pages:
         reason = "unreadable_text" if parsed.unreadable_pages and not parsed.needs_ocr_pages else "empty"
         raise ParseFailure(reason, "no text was found" if reason == "empty" else "the text layer cannot be read")
@@ -180,6 +200,15 @@ def _hand_to_ocr(work: Pass, parsed: ParsedDocument) -> bool:
         if not work.claim.finish(RunState.DONE):
             raise Stop("lost")
     return True
+
+
+def _show(work: Pass, parsed: ParsedDocument, known: dict[str, Known]) -> None:
+    """Pictures into the text where they stand; an uploaded picture without text is its own whole text."""
+    illustrate(parsed, known)
+    document = work.document
+    if not parsed.text.strip() and parsed.media_type.startswith("image/") and document.content_sha256:
+        parsed.text = reference(f"{SCHEME}{known[document.content_sha256].uid}", document.title)
+        parsed.blocks = [Block("image", 0, len(parsed.text))]
 
 
 def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
@@ -198,7 +227,7 @@ def _split(work: Pass, parsed: ParsedDocument) -> ChunkResult:
     return result
 
 
-def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
+def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult, known: dict[str, Known]) -> None:
     """Replace the document's passages and queue its vectors in one transaction; then put its words into the index and call it findable."""
     document = work.document
     key = parsed_key(document, work.run.pk)
@@ -208,15 +237,14 @@ def _store(work: Pass, parsed: ParsedDocument, result: ChunkResult) -> None:
         write_parsed(key, parsed)
         with transaction.atomic():
             work.claim.hold()
-            handles = handles_of(document)
             count = _replace_chunks(document, result)
-            replace_images(document, parsed, images, handles)
             _update_document(work, parsed, key, count)
+            replace_images(document, parsed, images, known)
             trace.finish(document, document.attempt, "chunking", passages=count, tier=result.selected_tier, rejected=len(result.rejected))
             passwords.forget(document.pk)
             if not work.ocr and (parsed.needs_ocr_pages or parsed.unreadable_pages) and settings.OCR_ENABLED:
                 services.run_start(document, services.OCR, password=work.password)
-            elif not work.ocr:
+            elif not pictures_start(document) and not work.ocr:
                 trace.skip(document, document.attempt, "multimodal", "nothing to read by OCR")
             services.embed_start(document)
             if not work.claim.finish(RunState.DONE):
@@ -313,6 +341,7 @@ def _fail(work: Pass, reason: str, message: str, stage: str) -> None:
         if work.ocr and document.chunk_count and document.parse_status not in UNREAD:
             work.claim.finish(RunState.FAILED, reason=reason, error=message)
             services.ocr_failed(document, reason, message)
+            pictures_start(document)
             return
         services.document_fail(document, reason, message, stage=stage)
         work.claim.finish(RunState.FAILED, reason=reason, error=message)

@@ -13,11 +13,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from apps.ingestion.plugins.looking import read_seen
 from apps.ingestion.plugins.protocol import REASONS, ParsedDocument, ParseFailure, ParseRequest, Progress
 from apps.ingestion.sandbox_wire import read_document, request_to_json
 
@@ -39,6 +40,7 @@ class Limits:
 
 #: OCR keeps its models and a page's activations in memory: about 1.1 GB for a dense page.
 OCR_LIMITS = Limits(wall_s=7200.0, cpu_s=7000, memory_bytes=2_600_000_000)
+LOOK_S = 60.0  # for each picture; a full page of small print takes about ten
 #: Address space beyond resident memory: libraries, mapped models, thread stacks.
 _ADDRESS_HEADROOM = 1_200_000_000
 
@@ -59,24 +61,51 @@ def parse_file(
     """
     limits = limits or (OCR_LIMITS if request.ocr else Limits())
     with tempfile.TemporaryDirectory(prefix="kb-parse-", dir=folder, ignore_cleanup_errors=True) as work:
-        job = {
-            "request": request_to_json(request) | {"path": str(request.path.resolve())},
-            "folder": work,
-            "cpu_s": limits.cpu_s,
-            "memory_bytes": limits.memory_bytes + _ADDRESS_HEADROOM,
-            "output_bytes": limits.output_bytes,
-        }
-        with _Child(work) as child:
-            message = child.talk(job, limits, on_progress, should_stop)
-        if message["type"] == "failed":
-            reason = message.get("reason")
-            raise ParseFailure(
-                reason if reason in REASONS else "internal", str(message.get("message", "")), **(message.get("details") or {})
-            )
+        request_json = request_to_json(request) | {"path": str(request.path.resolve())}
+        _run({"request": request_json}, work, limits, on_progress, should_stop)
         try:
             return read_document(Path(work))
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise ParseFailure("crashed", "the parser gave a result that cannot be read") from error
+
+
+def look_at(
+    pictures: Sequence[bytes], *, ocr: bool, side: int = 0, should_stop: Callable[[], bool] | None = None, folder: Path | None = None
+) -> list[tuple[str, bytes, str]]:
+    """(text by OCR, JPEG copy of at most `side` pixels, what was wrong) of each picture, looked at in a fresh child process.
+
+    Raises: ParseFailure with what befell the child (cancelled, timeout, out_of_memory, crashed): one picture may be to blame.
+    """
+    limits = Limits(
+        LOOK_S * max(1, len(pictures)), int(LOOK_S) * max(1, len(pictures)), OCR_LIMITS.memory_bytes if ocr else Limits().memory_bytes
+    )
+    with tempfile.TemporaryDirectory(prefix="kb-look-", dir=folder, ignore_cleanup_errors=True) as work:
+        paths = [Path(work) / f"given-{number}.bin" for number in range(len(pictures))]
+        for path, data in zip(paths, pictures, strict=True):
+            path.write_bytes(data)
+        _run({"pictures": [str(path) for path in paths], "ocr": ocr, "side": side}, work, limits, None, should_stop)
+        try:
+            return read_seen(Path(work), len(pictures))
+        except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+            raise ParseFailure("crashed", "looking at pictures gave a result that cannot be read") from error
+
+
+def _run(
+    job: dict[str, Any], work: str, limits: Limits, on_progress: Progress | None, should_stop: Callable[[], bool] | None
+) -> dict[str, Any]:
+    """Have a child do a job within its limits. Raises: ParseFailure when it could not."""
+    walls = {
+        "folder": work,
+        "cpu_s": limits.cpu_s,
+        "memory_bytes": limits.memory_bytes + _ADDRESS_HEADROOM,
+        "output_bytes": limits.output_bytes,
+    }
+    with _Child(work) as child:
+        message = child.talk({**job, **walls}, limits, on_progress, should_stop)
+    if message["type"] == "failed":
+        reason = message.get("reason")
+        raise ParseFailure(reason if reason in REASONS else "internal", str(message.get("message", "")), **(message.get("details") or {}))
+    return message
 
 
 def _environment(folder: str) -> dict[str, str]:

@@ -65,6 +65,12 @@ def run(job: dict[str, Any], say: Any) -> dict[str, Any]:
             say({"type": "progress", "done": done, "total": total, "unit": unit})
 
     try:
+        if "pictures" in job:
+            from apps.ingestion.plugins.looking import look
+
+            paths = [Path(each) for each in job["pictures"]]
+            look(paths, Path(job["folder"]), ocr=bool(job["ocr"]), side=int(job["side"]), progress=progress)
+            return {"type": "done"}
         from apps.ingestion.plugins.parsers import parse
 
         document = parse(request_from_json(job["request"]), progress)

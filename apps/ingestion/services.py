@@ -20,13 +20,16 @@ from apps.ingestion import passwords, trace
 from apps.ingestion.models import IngestionRun, ReindexRun, Span
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
-from apps.knowledge.services import has_chat_model, summary_state_set
+from apps.knowledge.services import has_chat_model, summary_state_set, tagging_wanted
 from apps.llm.failures import FAILURES
 from apps.llm.services import deployment_model_id, embedding_model_known, is_local, known_space
 from apps.retrieval.services import serving_of
 
 PARSE, OCR, EMBED, EMBED_REMOTE, REINDEX, ENRICH = "parse", "ocr", "embed", "embed_remote", "reindex", "enrich"
+PICTURES, DESCRIBE = "pictures", "describe"
 EMBEDS = (EMBED, EMBED_REMOTE)
+#: What goes on beside a document that is complete: it is found all the while.
+BESIDE = (ENRICH, PICTURES, DESCRIBE)
 
 
 def run_start(document: Document, kind: str, options: dict[str, Any] | None = None, *, password: str = "") -> IngestionRun | None:
@@ -185,7 +188,7 @@ def document_embedded(document: Document, *, remark: str = "") -> None:
 def document_complete(document: Document, *, remark: str = "", error: str = "") -> None:
     """The last pass of an attempt is over; the document waits for others of its passes if there are any."""
     others = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE).exclude(
-        kind__in=(*EMBEDS, ENRICH)
+        kind__in=(*EMBEDS, *BESIDE)
     )
     if others.exists():
         return
@@ -197,18 +200,23 @@ def document_complete(document: Document, *, remark: str = "", error: str = "") 
 
 
 def enrich_start(document: Document) -> IngestionRun | None:
-    """Queue what a chat model writes about a document that was parsed: its summary, and questions where the base or the upload wants them.
+    """Queue what a chat model writes about a document that was parsed: its summary, tags where the base
+    wants them, questions where the base or the upload does.
 
     None without a chat model, and when nothing is wanted. Source: contract knowledge 4.5, `summary_enabled` is true unless it says false.
     """
     wishes = (document.metadata or {}).get("process_overrides") or {}
     questions = wishes.get("question_generation_config") or document.kb.options.get("question_generation_config") or {}
-    summary = wishes.get("summary_enabled", True) and not document.description
-    if not (summary or questions.get("enabled")) or not has_chat_model(document.kb):
+    actor = Actor.system(document.space_id, "parsed")
+    has_model = has_chat_model(document.kb)
+    summary = has_model and wishes.get("summary_enabled", True) and not document.description
+    asks = has_model and bool(questions.get("enabled"))
+    tags = tagging_wanted(actor=actor, document=document)
+    if not (summary or asks or tags):
         return None
     if summary:
-        summary_state_set(actor=Actor.system(document.space_id, "parsed"), document=document, state="pending")
-    return run_start(document, ENRICH, {"summary": bool(summary), "questions": bool(questions.get("enabled"))})
+        summary_state_set(actor=actor, document=document, state="pending")
+    return run_start(document, ENRICH, {"summary": bool(summary), "questions": asks, **({"tags": True} if tags else {})})
 
 
 def reindex_start(*, actor: Actor, base: KnowledgeBase, model_id: str) -> ReindexRun:

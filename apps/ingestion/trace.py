@@ -23,7 +23,9 @@ ERROR_CODES = {
 }
 
 
-def _error_code(reason: str) -> str:
+def _error_code(reason: str, stage: str) -> str:
+    if stage == "multimodal" and reason.startswith("model_"):
+        return "MULTIMODAL_VLM_FAILED"
     return "EMBEDDING_PROVIDER_FAIL" if reason in FAILURES else ERROR_CODES.get(reason, "DOCREADER_PARSE_FAILED")
 
 
@@ -55,7 +57,7 @@ def finish(
     Span.objects.filter(document=document, attempt=attempt, name=name).update(
         status=status,
         output=details or None,
-        error_code=_error_code(reason) if status == Span.Status.FAILED else "",
+        error_code=_error_code(reason, name) if status == Span.Status.FAILED else "",
         error_message=error[:2000],
         finished_at=timezone.now(),
         updated_at=timezone.now(),

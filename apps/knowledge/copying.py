@@ -7,12 +7,14 @@ source at once.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import uuid
 from dataclasses import dataclass
 from typing import Any
 
 from django.core.files import File
+from django.core.files.base import ContentFile
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -28,6 +30,7 @@ from apps.common.jobs.service import enqueue
 from apps.knowledge import files, intake
 from apps.knowledge.events import BaseDeleted, BaseFilled, DocumentsCopied, DocumentStored
 from apps.knowledge.models import (
+    SCHEME,
     UNREAD,
     Chunk,
     ChunkRevision,
@@ -39,8 +42,9 @@ from apps.knowledge.models import (
     KnowledgeBase,
     ParseStatus,
     Tag,
+    passage_hash,
 )
-from apps.knowledge.picturing import copied_pictures, picture_keys, renamed_mentions
+from apps.knowledge.picturing import copied_pictures, picture_keys, renamed_mentions, renamed_references
 from apps.knowledge.rules.documents import has_source
 from apps.knowledge.selectors.copies import documents_marked, surplus_of
 from apps.knowledge.services.bases import CLEANUP
@@ -185,10 +189,24 @@ def _uid(work: Work, pk: int) -> uuid.UUID:
 
 def _copy_files(work: Work, document: Document) -> Copied:
     original = _copy_file(work, document.pk, document.storage_path)
-    parsed = _copy_file(work, document.pk, document.parsed_path)
+    parsed = _copy_parsed(work, document)
     pictures = {key: _copy_file(work, document.pk, key) for key in picture_keys(document)}
     is_whole = bool(original) == bool(document.storage_path) and bool(parsed) == bool(document.parsed_path) and all(pictures.values())
     return Copied((document.storage_path, document.parsed_path), original, parsed, pictures, is_whole)
+
+
+def _copy_parsed(work: Work, document: Document) -> str:
+    """The key of the copied text, in which pictures have the handles of the copies; all handles are of one length, so nothing moves."""
+    key = _copy_file(work, document.pk, document.parsed_path)
+    handles = list(DocumentImage.objects.filter(document=document).values_list("uid", flat=True)) if key else []
+    if handles:
+        with storage.read(key) as opened:
+            text = gzip.decompress(opened.read())
+        for handle in handles:
+            text = text.replace(f"{SCHEME}{handle}".encode(), f"{SCHEME}{_derived(work, f'image/{handle}')}".encode())
+        storage.remove(key)
+        storage.write(key, ContentFile(gzip.compress(text, 5)))
+    return key
 
 
 def _copy_file(work: Work, pk: int, key: str) -> str:
@@ -272,6 +290,9 @@ def _copy_chunks(work: Work, read: dict[int, Document], urls: dict[str, str]) ->
             copy = Chunk(**{name: getattr(row, name) for name in fields}, kb=work.target, document=read[row.document_id])
             copy.parent = made[row.parent_id] if row.parent_id is not None else None
             copy.image_info = renamed_mentions(row.image_info, urls)
+            copy.content = renamed_references(row.content, urls)
+            if copy.content != row.content:
+                copy.content_hash = passage_hash(copy.content)
             copies.append(copy)
         Chunk.objects.bulk_create(copies, batch_size=ROWS_AT_ONCE)
         made |= {row.pk: copy for row, copy in zip(ready, copies, strict=True)}
@@ -280,9 +301,10 @@ def _copy_chunks(work: Work, read: dict[int, Document], urls: dict[str, str]) ->
     names = _shared(ChunkRevision, REVISION_OWN)
     for start in range(0, len(edited), ROWS_AT_ONCE):
         rows = ChunkRevision.objects.filter(chunk_id__in=edited[start : start + ROWS_AT_ONCE]).order_by("pk")
-        ChunkRevision.objects.bulk_create(
-            [ChunkRevision(**{name: getattr(row, name) for name in names}, chunk=made[row.chunk_id]) for row in rows]
-        )
+        copies = [ChunkRevision(**{name: getattr(row, name) for name in names}, chunk=made[row.chunk_id]) for row in rows]
+        for copy in copies:
+            copy.content = renamed_references(copy.content, urls)
+        ChunkRevision.objects.bulk_create(copies)
     return made
 
 

@@ -68,6 +68,7 @@ def by_extension(path: Path, file_name: str) -> Inspection:
 _inspector: Inspector = by_extension
 _extensions: frozenset[str] = EXTENSIONS
 _stall_probe: StallProbe | None = None
+_engines: dict[str, frozenset[str]] = {"builtin": EXTENSIONS}
 
 
 def register_inspector(inspector: Inspector, extensions: Iterable[str]) -> None:
@@ -75,6 +76,17 @@ def register_inspector(inspector: Inspector, extensions: Iterable[str]) -> None:
     global _inspector, _extensions
     _inspector = inspector
     _extensions = frozenset(extensions)
+
+
+def register_engines(engines: Mapping[str, Iterable[str]]) -> None:
+    """From now on these are the ways files can be read, each with the extensions it takes; "builtin" is the usual way of every type."""
+    global _engines
+    _engines = {name: frozenset(extensions) for name, extensions in engines.items()}
+
+
+def reading_engines() -> Mapping[str, frozenset[str]]:
+    """{engine: extensions it takes}: what rules of a base may name for its types of files."""
+    return _engines
 
 
 def accepted_extensions() -> frozenset[str]:

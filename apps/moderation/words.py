@@ -22,6 +22,8 @@ KINDS: dict[str, Any] = {
     "embed": _("Make vectors"),
     "embed_remote": _("Make vectors (endpoint)"),
     "enrich": _("Write summaries and questions"),
+    "pictures": _("Read the text in pictures"),
+    "describe": _("Describe pictures"),
     "reindex": _("Re-index vectors"),
     "cleanup": _("Finish a deletion"),
     "copy": _("Copy a base"),

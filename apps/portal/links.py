@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.urls import NoReverseMatch, reverse
 
@@ -54,6 +54,12 @@ def download_url(actor: Actor, document: Document) -> str:
     """The original of a document. The route names the space itself, because a link can carry no header."""
     family = "/v1/knowledge" if actor.space_kind == "personal" else f"/v1/tenants/{document.space_id}/knowledge"
     return f"{family}/documents/{document.uid}/download"
+
+
+def file_url(actor: Actor, space_id: int, kb_uid: uuid.UUID, locator: str) -> str:
+    """Where a page reads the bytes of a picture or file a base refers to; the route asks who is asking."""
+    family = "/v1/knowledge" if actor.space_kind == "personal" else f"/v1/tenants/{space_id}/knowledge"
+    return f"{family}/bases/{kb_uid}/files?file_path={quote(locator, safe='')}"
 
 
 def archive_url(base: KnowledgeBase) -> str:

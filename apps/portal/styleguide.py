@@ -67,8 +67,8 @@ _WORDS: dict[str, dict[str, str]] = {
         "delete": "删除",
         "rename": "重命名",
         "admins_only": "只有管理员可以删除知识库",
-        "confirm_title": "删除 3 篇文档？",
-        "confirm_text": "会删除 3 篇文档、118 个分块和它们的图片。引用过它们的回答会保留，并注明来源已删除。",
+        "confirm_title": "删除 3 份文档？",
+        "confirm_text": "会删除 3 份文档、118 个分块和它们的图片。引用过它们的回答会保留，并注明来源已删除。",
         "sentence": "TH01 温度传感器每季度校准一次，校准记录保存两年。",
     },
     "en": {

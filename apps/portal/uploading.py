@@ -19,6 +19,7 @@ def upload_target(base: KnowledgeBase) -> dict[str, Any]:
     return {
         "upload_url": links.upload_url(base),
         "upload_states_url": reverse("upload-states", args=[base.space_id, base.uid]),
+        "upload_confirm_url": reverse("upload-confirm", args=[base.space_id, base.uid]),
         "upload_link": links.reader_url(base.space_id, "00000000-0000-0000-0000-000000000000").replace(
             "00000000-0000-0000-0000-000000000000", "{id}"
         ),

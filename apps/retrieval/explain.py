@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from apps.knowledge.selectors import without_references
 from apps.retrieval.tokens import CONNECTORS, QueryTokens, Span, document_spans, document_tokens, is_code, query_tokens
 
 SNIPPET_WIDTH = 160
@@ -77,9 +78,10 @@ def why(text: str, query: str) -> tuple[Term, ...]:
 def snippet(text: str, query: str, width: int = SNIPPET_WIDTH) -> Snippet:
     """The excerpt of at most `width` characters that holds the most different words of the question; the beginning if it holds none.
 
-    A match is never cut in two unless it is longer than the excerpt.
+    A match is never cut in two unless it is longer than the excerpt. Pictures named in the text are left to their words.
     """
     width = max(width, 1)
+    text = without_references(text)
     spans = document_spans(text)
     wanted = query_tokens(query)
     matched = _matched(spans, wanted)

@@ -18,6 +18,7 @@ from django.utils import timezone
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.knowledge.selectors import without_references
 from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
@@ -28,22 +29,25 @@ log = logging.getLogger(__name__)
 
 BATCH_DOCUMENTS = 50
 SLICE = 500  # documents whose rows are looked at, or refiled, in one go
+#: What a passage that holds nothing but pictures without words is embedded as.
+NOTHING_SAID = "-"
 INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
     """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
     parts = [title for title in chunk.heading_path if title not in chunk.content]
-    if chunk.chunk_index == 0:
+    if chunk.chunk_index == 0 and chunk.chunk_type == Chunk.Type.TEXT:
         tags = sorted(tag.name for tag in document.tags.all())
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
-    return "\n".join([*filter(None, parts), chunk.content, *_asked(chunk)])
+    return "\n".join([*filter(None, parts), without_references(chunk.content), *_asked(chunk)])
 
 
 def meaning_of(chunk: Chunk) -> str:
     """The text a passage is embedded as: its headings, outermost first, then itself and its questions."""
     above = " > ".join(title for title in chunk.heading_path if title not in chunk.content)
-    return "\n".join([above, chunk.content, *_asked(chunk)] if above else [chunk.content, *_asked(chunk)])
+    text = without_references(chunk.content).strip() if "](" in chunk.content else chunk.content
+    return "\n".join(filter(None, [above, text, *_asked(chunk)])) or NOTHING_SAID
 
 
 def _asked(chunk: Chunk) -> list[str]:

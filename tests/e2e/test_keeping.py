@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.people import Person, signed_in
 from tests.ingestion.test_images import markdown, png
-from tests.support.rest import PASSWORD, Rest
 from tests.support.stack import ROOT, LiveStack
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -23,38 +24,28 @@ pytestmark = [
 ]
 
 
-def test_versions_trash_and_pictures(shared_stack: LiveStack) -> None:
-    rest = Rest(shared_stack.base_url).sign_up("ada")
-    base = rest.make_base("Handbook")
-    first = "# Guide\n\nReset with code OLD-4021.\n"
-    document = rest.upload(base, "guide.md", first).body["data"]["id"]
-    pictured = rest.upload(base, "pump.md", markdown(png("red", (300, 600)), png("blue", (640, 200)))).body["data"]["id"]
-    for uid in (document, pictured):
-        rest.wait(uid)
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        page = browser.new_context(locale="en-GB", viewport={"width": 1280, "height": 860}).new_page()
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
-        page.goto(f"{shared_stack.base_url}/account/login/")
-        page.locator("[name=login]").fill("ada@example.com")
-        page.locator("[name=password]").fill(PASSWORD)
-        page.locator("[name=password]").press("Enter")
-        page.wait_for_url(re.compile(r"/s/\d+/$"))
-        home = str(page.url)
-        summary(page, f"{home}documents/{document}/")
-        versions(page, rest, f"{home}documents/{document}/", document, first)
-        trash(page, f"{home}bases/{base}/")
-        pictures(page, f"{home}bases/{base}/images", pictured)
-        assert faults == []
-        browser.close()
+FIRST = "# Guide\n\nReset with code OLD-4021.\n"
 
 
-def summary(page: Any, address: str) -> None:
+@pytest.fixture(scope="module")
+def ada(shared_stack: LiveStack) -> Iterator[Person]:
+    with signed_in(shared_stack, "ada") as person:
+        yield person
+
+
+@pytest.fixture
+def guide(ada: Person) -> Iterator[tuple[str, str]]:
+    """(base, document): a guide in a base of its own."""
+    base = ada.base("Handbook", words_only=True)
+    document = ada.rest.upload(base, "guide.md", FIRST).body["data"]["id"]
+    ada.rest.wait(document)
+    yield base, document
+    assert ada.faults == []
+
+
+def test_summary_and_questions_are_written_by_hand(ada: Person, guide: tuple[str, str]) -> None:
     """A dialog opened by its own address is a page whose form is saved; a drawer that answers with its form again has it empty."""
-    expect = playwright.expect
-    page.goto(f"{address}summary/edit")
+    expect, page = playwright.expect, ada.open(f"documents/{guide[1]}/summary/edit")
     page.get_by_role("textbox", name="Summary").fill("How the device is reset.")
     page.get_by_role("button", name="Save").click()
     expect(page.locator("#summary")).to_contain_text("How the device is reset.")
@@ -67,46 +58,45 @@ def summary(page: Any, address: str) -> None:
     page.keyboard.press("Escape")
 
 
-def versions(page: Any, rest: Rest, address: str, document: str, first: str) -> None:
+def test_versions_come_and_go(ada: Person, guide: tuple[str, str]) -> None:
     """A new file, what it changed, and the old one as the newest."""
-    expect = playwright.expect
-    page.goto(f"{address}versions")
-    changed = first.replace("OLD-4021", "NEW-5000")
+    expect, page, document = playwright.expect, ada.open(f"documents/{guide[1]}/versions"), guide[1]
+    changed = FIRST.replace("OLD-4021", "NEW-5000")
     page.get_by_label("New version").set_input_files(files=[{"name": "guide.md", "mimeType": "text/markdown", "buffer": changed.encode()}])
     page.get_by_role("button", name="Upload").click()
     expect(page.get_by_text("Version 2 is being read.")).to_be_visible()
-    rest.wait(document)
+    ada.rest.wait(document)
     page.get_by_role("row").filter(has_text="Version 1").get_by_role("link", name="Compare with the current one").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("From version 1 to 2")
     expect(page.locator(".diff, [class*=diff]").first).to_contain_text("NEW-5000")
     page.go_back()
     page.get_by_role("row").filter(has_text="Version 1").get_by_role("button", name="Make it the newest").click()
     expect(page.get_by_role("row").filter(has_text="Version 3")).to_contain_text("(current)")
-    rest.wait(document)
-    page.goto(address)
+    ada.rest.wait(document)
+    ada.open(f"documents/{document}/")
     expect(page.locator("#passages")).to_contain_text("OLD-4021")
 
 
-def trash(page: Any, address: str) -> None:
+def test_what_was_deleted_comes_back(ada: Person, guide: tuple[str, str]) -> None:
     """Deleted it is gone from the list and its count; undone it is back."""
-    expect = playwright.expect
-    page.goto(address)
+    expect, page = playwright.expect, ada.open(f"bases/{guide[0]}/")
     row = page.get_by_role("row").filter(has_text="guide.md")
     row.get_by_role("button", name="Actions for guide.md").click()
     page.get_by_role("menuitem", name="Delete…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete document").click()
     expect(row).to_have_count(0)
-    expect(page.locator("#base-count")).to_have_text("1")
+    expect(page.locator("#base-count")).to_have_text("0")
     page.get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
-    expect(page.locator("#base-count")).to_have_text("2")
+    expect(page.locator("#base-count")).to_have_text("1")
 
 
-def pictures(page: Any, address: str, document: str) -> None:
+def test_pictures_are_looked_at_with_the_keyboard(ada: Person) -> None:
     """Every picture is seen whole and reached with the keyboard alone; the way leads to the passage."""
-    expect = playwright.expect
-    page.goto(address)
-    page.wait_for_selector("html[data-ready]", state="attached")
+    base = ada.base("Pictures", words_only=True)
+    document = ada.rest.upload(base, "pump.md", markdown(png("red", (300, 600)), png("blue", (640, 200)))).body["data"]["id"]
+    ada.rest.wait(document)
+    expect, page = playwright.expect, ada.open(f"bases/{base}/images")
     page.locator("#images [data-image]").first.focus()
     page.keyboard.press("Enter")
     viewer = page.get_by_role("dialog")

@@ -1,19 +1,25 @@
-"""A person puts a base in order in a browser: folders by mouse and by keys, tags, an archive, and who did it."""
+"""A person puts a base in order in a browser: files in, folders by mouse and by keys, tags, an archive, and who did it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.e2e.people import Person, signed_in
 from tests.support.stack import ROOT, LiveStack
 
 playwright = pytest.importorskip("playwright.sync_api")
 
 CHROMIUM = Path("/usr/bin/chromium")
-pytestmark = [pytest.mark.e2e, pytest.mark.process, pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium")]
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.process,
+    pytest.mark.skipif(not CHROMIUM.exists(), reason="no /usr/bin/chromium"),
+    pytest.mark.skipif(not (ROOT / "staticfiles" / "staticfiles.json").exists(), reason="no collected static files; run `make static`"),
+]
 
 DROP = """([names, target]) => {
   const data = new DataTransfer();
@@ -23,40 +29,42 @@ DROP = """([names, target]) => {
 NAMES = ["one.md", "two.md", "three.md", "four.md"]
 
 
-def test_a_base_is_put_in_order_by_mouse_and_keyboard(live_stack: Callable[..., LiveStack]) -> None:
-    if not (ROOT / "staticfiles" / "staticfiles.json").exists():
-        pytest.skip("no collected static files; run `make static`")
-    stack = live_stack()
-    with playwright.sync_playwright() as engine:
-        browser = engine.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox"])
-        page = browser.new_page(locale="en-GB", viewport={"width": 1360, "height": 900})
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if said.type == "error" and "status of 422" not in said.text else None)
-        _base_with_documents(page, stack)
-        _folders(page)
-        _tags(page)
-        _archive(page)
-        _activity(page)
-        assert faults == []
-        browser.close()
+@pytest.fixture(scope="module")
+def ada(shared_stack: LiveStack) -> Iterator[Person]:
+    with signed_in(shared_stack, "ada") as person:
+        yield person
 
 
-def _base_with_documents(page: playwright.Page, stack: LiveStack) -> None:
-    page.goto(f"{stack.base_url}/account/signup/")
-    page.locator("[name=email]").fill("ada@example.com")
-    page.locator("[name=password1]").fill("correct-horse-7")
-    page.locator("[name=password1]").press("Enter")
-    page.wait_for_url(re.compile(r"/s/\d+/$"))
-    page.get_by_role("link", name="New knowledge base").first.click()
-    page.get_by_role("dialog").get_by_label("Name").fill("Handbook")
-    page.keyboard.press("Enter")
-    page.wait_for_url(re.compile(r"/bases/[0-9a-f-]{36}/$"))
+@pytest.fixture
+def page(ada: Person) -> Iterator[playwright.Page]:
+    """The documents of a base of its own with four of them, found by words alone so that they are there at once."""
+    base = ada.base("Handbook", words_only=True)
+    for name in NAMES:
+        ada.rest.wait(ada.rest.upload(base, name, f"# {name}\n\nWords of {name}.").body["data"]["id"])
+    yield ada.open(f"bases/{base}/")
+    assert ada.faults == []
+
+
+def test_dropped_files_are_asked_about_and_come_in(ada: Person) -> None:
+    expect, page = playwright.expect, ada.open(f"bases/{ada.base('Empty', words_only=True)}/")
     page.evaluate(DROP, [NAMES, page.locator("#main").element_handle()])
-    playwright.expect(page.locator("#base-figures")).to_contain_text("vectors 100%", timeout=60_000)
-    playwright.expect(page.locator("#documents tr[data-row]")).to_have_count(4)
-    playwright.expect(page.locator("#documents tr[data-row]").get_by_text("Ready", exact=True)).to_have_count(4, timeout=60_000)
-    page.reload()  # without the tray of what was just uploaded
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("4 files")
+    page.keyboard.press("Escape")  # nothing is sent
+    expect(dialog).to_have_count(0)
+    page.evaluate(DROP, [NAMES, page.locator("#main").element_handle()])
+    dialog.get_by_label("Folder").fill("Devices/New")
+    dialog.get_by_role("button", name="Upload").click()
+    tray = page.get_by_role("region", name="Uploads")
+    expect(tray).to_contain_text("4 of 4 uploaded")
+    expect(tray).to_contain_text("Done 4", timeout=20_000)
+    expect(page.locator("#documents tr[data-row]")).to_have_count(4)
+    expect(_folder(page, "Devices")).to_be_visible()
+    page.evaluate(DROP, [["one.md", "five.md"], page.locator("#main").element_handle()])
+    dialog.get_by_label("Folder").fill("Devices/New")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#documents tr[data-row]")).to_have_count(4)
+    assert ada.faults == []
 
 
 def _row(page: playwright.Page, name: str) -> playwright.Locator:
@@ -72,7 +80,7 @@ def _choose(page: playwright.Page, *names: str) -> None:
         page.get_by_role("checkbox", name=f"Select {name}").check()
 
 
-def _folders(page: playwright.Page) -> None:
+def test_folders_by_mouse_and_by_keys(page: playwright.Page) -> None:
     expect, dialog = playwright.expect, page.get_by_role("dialog")
     page.keyboard.press("f")
     expect(dialog.get_by_label("Name")).to_be_focused()
@@ -123,8 +131,15 @@ def _folders(page: playwright.Page) -> None:
     expect(page.locator(".docs__trail")).to_contain_text("Probes")
     expect(_folder(page, "Tools/Probes")).to_be_focused()
 
+    page.get_by_role("link", name="Activity").click()
+    renamed = page.locator("#activity tbody tr").filter(has_text="Devices → Tools/Probes")
+    expect(renamed).to_contain_text("ada")
+    renamed.get_by_role("link").click()
+    expect(dialog).to_contain_text("Folder")
+    expect(dialog).to_contain_text("ada")
 
-def _tags(page: playwright.Page) -> None:
+
+def test_tags_an_archive_and_what_is_said_of_it(page: playwright.Page) -> None:
     expect, dialog = playwright.expect, page.get_by_role("dialog")
     page.get_by_role("button", name="More").click()
     page.get_by_role("menuitem", name="Tags…").click()
@@ -164,6 +179,11 @@ def _tags(page: playwright.Page) -> None:
     page.keyboard.press("Escape")
     expect(page.locator(".doc-tags").get_by_text("checked")).to_have_count(0)
     expect(page.locator(".doc-tags").get_by_text("urgent")).to_have_count(3)
+    _archive(page)
+    page.get_by_role("link", name="Activity").click()
+    rows = page.locator("#activity tbody tr")
+    expect(rows.first).to_contain_text("Tag deleted")
+    expect(rows.first).to_contain_text("ada")
 
 
 def _archive(page: playwright.Page) -> None:
@@ -174,16 +194,3 @@ def _archive(page: playwright.Page) -> None:
         dialog.get_by_role("button", name="Download").click()
     assert saved.value.suggested_filename.endswith(".zip")
     playwright.expect(dialog).to_have_count(0)
-
-
-def _activity(page: playwright.Page) -> None:
-    expect = playwright.expect
-    page.get_by_role("link", name="Activity").click()
-    rows = page.locator("#activity tbody tr")
-    expect(rows.first).to_contain_text("Tag deleted")
-    expect(rows.first).to_contain_text("ada")
-    renamed = rows.filter(has_text="Devices → Tools/Probes")
-    expect(renamed).to_contain_text("ada")
-    renamed.get_by_role("link").click()
-    expect(page.get_by_role("dialog")).to_contain_text("Folder")
-    expect(page.get_by_role("dialog")).to_contain_text("ada")

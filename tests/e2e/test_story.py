@@ -86,6 +86,7 @@ def base_with_folder(page: Any, folder: Path) -> str:
     dialog.get_by_role("button", name="新建").click()
     page.wait_for_url(re.compile(r"/bases/[0-9a-f-]{36}/$"))
     page.locator("input[type=file][webkitdirectory]").first.set_input_files(str(folder))
+    page.get_by_role("dialog").get_by_role("button", name="上传").click()
     expect(page.locator("#base-figures")).to_contain_text(f"{len(files())} 份文档", timeout=60_000)
     expect(page.locator("#base-figures")).to_contain_text("向量覆盖 100%", timeout=240_000)
     for name in files():

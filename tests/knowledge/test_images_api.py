@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote, urlencode
 
 import pytest
 from django.core.files.base import ContentFile
@@ -189,6 +189,35 @@ def test_a_signed_link_opens_one_picture_until_it_ends(world: Any, monkeypatch: 
     monkeypatch.undo()
     assert world.member.delete(f"knowledge/{image.document.uid}").status_code == 200
     assert nobody.get(path).status_code == 404, "deleted means gone"
+
+
+def test_a_presigned_link_says_its_file_its_end_and_is_good_for_nothing_else(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = make_image(world, world.base)
+    shown = world.member.get(f"knowledge-bases/{world.base.uid}/images?resource_urls=public").json()["data"][0]
+    assert "/r/" in shown["url"] and "/api/v1/files/presigned?" in shown["original_url"]
+    nobody, path = Client(), shown["original_url"].partition("testserver")[2]
+    answer = nobody.get(path)
+    assert (answer.status_code, b"".join(answer.streaming_content)) == (200, PNG)
+    assert nobody.head(path).status_code == 200
+    given = dict(parse_qsl(path.partition("?")[2]))
+    assert given["file_path"] == image.url
+    other = make_image(world, world.other_base)
+    stored = f"local://{image.storage_path}"
+    for changed in (
+        {"file_path": other.url},
+        {"file_path": stored},
+        {"expires": "99999999999"},
+        {"tenant_id": str(world.other_space.pk)},
+        {"sig": ""},
+    ):
+        assert nobody.get(f"/api/v1/files/presigned?{urlencode({**given, **changed})}").status_code == 404, changed
+    assert nobody.get(image_selectors.presigned_path(world.space.pk, stored)).status_code == 200, "stored paths are signed alike"
+    assert nobody.get(image_selectors.presigned_path(world.space.pk, other.url)).status_code == 404, "never across spaces"
+    assert nobody.get(image_selectors.presigned_path(world.space.pk, image.url, lifetime_s=-1)).status_code == 404, "over"
+    assert world.member.delete(f"knowledge/{image.document.uid}").status_code == 200
+    assert nobody.get(path).status_code == 404, "deleted means gone"
+    narrow = world.key(world.space, capabilities=["retrieve"], kb_uids=[str(world.base.uid)])
+    assert narrow.get(f"/api/v1/knowledge-bases/{world.base.uid}/images?resource_urls=public").status_code == 403
 
 
 def test_links_replace_handles_only_where_asked(world: Any) -> None:

@@ -25,9 +25,16 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"chunking_config": {"chunk_size": "many"}}, "chunking_config.chunk_size", "whole number"),
     ({"chunking_config": {"chunk_size": 100, "chunk_overlap": 100}}, "chunking_config.chunk_overlap", "overlap must be smaller"),
     ({"chunking_config": {"strategy": "magic"}}, "chunking_config.strategy", "Unknown splitting strategy"),
-    ({"vlm_config": {"enabled": True, "description_language": "zh-CN"}}, "vlm_config", "read by OCR"),
+    ({"vlm_config": {"enabled": True, "description_language": "zh-CN"}}, "vlm_config.model_id", "none is chosen here"),
+    ({"vlm_config": {"model_id": "5b0c9d5e-7c5e-4b0f-9a37-0c1f5d8f3b52"}}, "vlm_config.model_id", "no such vision model"),
+    ({"vlm_config": {"description_language": 7}}, "vlm_config.description_language", "by its code"),
     ({"vlm_config": {"custom_instructions": "x" * 4001}}, "vlm_config.custom_instructions", "4000"),
-    ({"image_actions": [{"name": "crop"}]}, "image_actions", "read by OCR"),
+    ({"image_actions": []}, "image_actions", "JSON object"),
+    ({"image_actions": {"crop": {}}}, "image_actions.crop", "other actions"),
+    ({"image_actions": {"ocr": {"on": [{"prop": "contain.text", "is": "much"}]}}}, "image_actions.ocr.on[0]", "a value it cannot have"),
+    ({"parser_engine_rules": [{"file_types": ["pdf"], "engine": "magic"}]}, "parser_engine_rules[0].engine", "no such way"),
+    ({"parser_engine_rules": [{"file_types": ["md"], "engine": "ocr"}]}, "parser_engine_rules[0].file_types", ".md cannot be read"),
+    ({"parser_engine_rules": [{"engine": "text"}]}, "parser_engine_rules[0].file_types", "needs the file types"),
     ({"image_pipeline": "deep"}, "image_pipeline", "no other pipelines"),
     ({"asr_config": {"enabled": True}}, "asr_config", "Recordings"),
     ({"graph_enabled": True}, "graph_enabled", "not extracted here"),
@@ -63,15 +70,9 @@ def test_what_cannot_be_done_is_refused_by_name(world: Any, config: dict[str, An
         assert Document.objects.count() == 0
 
 
-def test_a_picture_has_no_attributes_taken_from_it(world: Any) -> None:
-    from io import BytesIO
-
-    from PIL import Image
-
-    held = BytesIO()
-    Image.new("RGB", (8, 8), (200, 30, 30)).save(held, "PNG")
-    config = json.dumps({"image_attrs_enabled": True})
-    assert world.member.upload(world.base, b"text", process_config=config).status_code == 200, "it says nothing about a text"
-    refused = world.member.upload(world.base, held.getvalue(), "red.png", process_config=config)
-    assert (refused.status_code, refused.json()["error"]["details"]["field"]) == (400, "process_config.image_attrs_enabled")
-    assert world.member.upload(world.base, held.getvalue(), "red.png").status_code == 200
+def test_what_an_upload_says_of_its_pictures_is_kept(world: Any) -> None:
+    config = {"image_attrs_enabled": True, "image_actions": {"ocr": {"on": [{"prop": "system:contain.data_visual", "is": True}]}}}
+    made = world.member.upload(world.base, b"text", process_config=json.dumps(config))
+    assert made.status_code == 200
+    rule = {"prop": "contain.data_visual", "is": True}
+    assert overrides(made.json()["data"]["id"]) == {**config, "image_actions": {"ocr": {"on": [rule], "on_unobserved": True}}}

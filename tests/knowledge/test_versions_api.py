@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,16 @@ def test_an_upload_of_a_name_that_is_there_keeps_both_skips_or_is_a_new_version(
     elsewhere = upload(SECOND + "even more", "version", "other/pump.md").json()["data"]
     with unscoped("test look"):
         assert {str(uid) for uid in Document.objects.values_list("uid", flat=True)} == {str(document.uid), both["id"], elsewhere["id"]}
+
+
+def test_a_version_is_processed_as_its_upload_wishes(library: Library) -> None:
+    document = library.add("pump.md", FIRST)
+    url = f"/api/v1/knowledge-bases/{library.base.uid}/knowledge/file"
+    wish = json.dumps({"enable_multimodel": False})
+    fields = {"file": SimpleUploadedFile("pump.md", SECOND.encode()), "on_same_name": "version", "process_config": wish}
+    assert library.member.post(url, fields).json()["data"]["id"] == str(document.uid)
+    assert library.reload(document).metadata == {"process_overrides": {"enable_multimodel": False}}
+    assert send(library, document, SECOND + "More.").status_code == 200
+    assert library.reload(document).metadata == {"process_overrides": {"enable_multimodel": False}}, "the next one keeps it"
+    bad = {"file": SimpleUploadedFile("pump.md", b"third"), "on_same_name": "version", "process_config": '{"graph_enabled": true}'}
+    assert library.member.post(url, bad).status_code == 400 and library.reload(document).version == 3

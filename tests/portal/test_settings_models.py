@@ -35,7 +35,8 @@ def form(**values: Any) -> dict[str, Any]:
 def test_chat_models_are_offered_and_the_choice_and_questions_are_kept(shelf: Shelf) -> None:
     chat, _vision, _foreign = model(shelf), model(shelf, Model.Type.VISION), model(shelf, space=shelf.other, name="theirs")
     page = shelf.admin.get(shelf.url("settings")).content.decode()
-    assert "KnowledgeQA model" in page and "VLLM model" not in page and "theirs" not in page
+    offered = page.partition('name="summary_model"')[2].partition("</select>")[0]
+    assert "KnowledgeQA model" in offered and "VLLM model" not in offered and "theirs" not in page
     sent = form(summary_model=str(chat.uid), questions="on", question_count=5, question_instructions="Short ones.")
     assert shelf.admin.post(shelf.url("settings"), sent).status_code == 302
     base = shelf.fresh(shelf.base)
@@ -93,3 +94,82 @@ def test_changing_another_setting_leaves_the_language_model(shelf: Shelf) -> Non
         headers={"X-Tenant-ID": str(shelf.space.pk)},
     )
     assert answer.status_code == 200 and shelf.fresh(shelf.base).summary_model_id == str(chat.uid)
+
+
+def test_pictures_are_described_as_the_page_says(shelf: Shelf) -> None:
+    vision = model(shelf, Model.Type.VISION)
+    sent = form(
+        describe="on", vision_model=str(vision.uid), description_language="zh", picture_instructions="Name the parts.", observe="on",
+        read_pictures="observed",
+    )  # fmt: skip
+    assert shelf.admin.post(shelf.url("settings"), sent).status_code == 302
+    options = shelf.fresh(shelf.base).options
+    assert options["vlm_config"] == {
+        "enabled": True, "model_id": str(vision.uid), "description_language": "zh", "custom_instructions": "Name the parts.",
+    }  # fmt: skip
+    rules = options["image_processing_config"]["image_actions"]["ocr"]
+    assert (
+        options["image_processing_config"]["image_attrs_enabled"] is True
+        and rules["on_unobserved"] is True
+        and {"prop": "contain.text", "is": "none"} not in rules["on"]
+    )
+    address = f"/api/v1/initialization/config/{shelf.base.uid}"
+    told = shelf.admin.get(address, headers={"X-Tenant-ID": str(shelf.space.pk)}).json()["data"]["multimodal"]
+    assert (told["enabled"], told["vlm"]["modelId"], told["descriptionLanguage"]) == (True, str(vision.uid), "zh")
+    assert told["customInstructions"] == "Name the parts."
+    page = shelf.admin.get(shelf.url("settings")).content.decode()
+    assert f'<option value="{vision.uid}" selected>' in page and '<option value="observed" selected>' in page
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"describe": "on"}, "Descriptions need a vision model."),
+        ({"tags": "on"}, "Proposals of tags need a language model."),
+        ({"words_share": "101"}, "less than or equal to 100"),
+        ({"read_pdf": "text"}, "Select a valid choice."),
+        ({"picture_instructions": "x" * 4001}, "at most 4000 characters"),
+    ],
+)
+def test_what_cannot_work_is_said_beside_its_input(shelf: Shelf, values: dict[str, str], said: str) -> None:
+    answer = shelf.admin.post(shelf.url("settings"), form(**values))
+    assert answer.status_code == 422 and said in text_of(answer)
+    assert shelf.fresh(shelf.base).options.get("vlm_config") in (None, {}), "nothing of it is saved"
+
+
+def test_ways_of_reading_are_kept_and_rules_of_other_types_stay(shelf: Shelf) -> None:
+    other = {"file_types": ["txt"], "engine": "builtin"}
+    with unscoped("test data"):
+        type(shelf.base).objects.filter(pk=shelf.base.pk).update(chunking_config={"parser_engine_rules": [other]})
+    assert shelf.admin.post(shelf.url("settings"), form(read_pdf="ocr", read_markdown="text")).status_code == 302
+    rules = shelf.fresh(shelf.base).chunking_config["parser_engine_rules"]
+    assert [(rule["file_types"][0], rule["engine"], rule.get("xlsx_first_row_as_header")) for rule in rules] == [
+        ("pdf", "ocr", None), ("md", "text", None), ("xlsx", "builtin", False), ("txt", "builtin", None),
+    ]  # fmt: skip
+    page = shelf.admin.get(shelf.url("settings")).content.decode()
+    chosen = page.partition('name="read_pdf"')[2].partition("</select>")[0]
+    assert '<option value="ocr" selected>' in chosen
+    assert shelf.admin.post(shelf.url("settings"), form(header_row="on")).status_code == 302
+    assert shelf.fresh(shelf.base).chunking_config["parser_engine_rules"] == [other]
+
+
+def test_weights_and_fusion_of_the_base_rank_its_hits(shelf: Shelf) -> None:
+    from apps.retrieval.search import _weights
+
+    assert shelf.admin.post(shelf.url("settings"), form(vectors="on", words_share="80", fusion="rrf")).status_code == 302
+    base = shelf.fresh(shelf.base)
+    assert base.retrieval_config == {"fusion": "rrf", "weights": [0.8, 0.2]} and _weights([base]) == (0.8, 0.2)
+    headers = {"X-Tenant-ID": str(shelf.space.pk)}
+    address = f"/api/v1/initialization/config/{base.uid}"
+    assert shelf.admin.get(address, headers=headers).json()["data"]["retrieval"] == {"fusion": "rrf", "weights": [0.8, 0.2]}
+    for retrieval, field in (({"fusion": "best"}, "fusion"), ({"weights": [0, 0]}, "weights"), ({"weights": [1, "2"]}, "weights")):
+        body = {"retrieval": retrieval}
+        refused = shelf.admin.put(address, body, content_type="application/json", headers=headers)
+        assert (refused.status_code, refused.json()["error"]["details"]["field"]) == (400, f"retrieval.{field}")
+
+
+def test_tags_are_proposed_as_the_page_says(shelf: Shelf) -> None:
+    chat = model(shelf)
+    sent = form(summary_model=str(chat.uid), tags="on", tag_count="2", tag_untagged="on")
+    assert shelf.admin.post(shelf.url("settings"), sent).status_code == 302
+    assert shelf.fresh(shelf.base).options["auto_tag_config"] == {"enabled": True, "max_tags": 2, "skip_if_tagged": True}

@@ -121,6 +121,7 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page bulk-delete": lambda ids: {"ids": str(ids["document_id"])},
     "POST page bulk-folder": lambda ids: {"ids": str(ids["document_id"]), "folder_path": "a"},
     "POST page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page upload-confirm": lambda ids: {"files": '[{"path": "a.md", "size": 3}]'},
     "POST page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
     "POST page document-rename": lambda ids: {"title": "Renamed"},
     "POST page document-new": lambda ids: {"title": "Note", "content": "Text."},

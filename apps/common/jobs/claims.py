@@ -16,7 +16,7 @@ from django.db.models import F, Max, Min, Q
 from django.db.models.functions import Now
 
 from apps.common.jobs.models import Run, RunState
-from apps.common.jobs.registry import JobKind
+from apps.common.jobs.registry import JobKind, job_kinds
 from apps.common.scope import unscoped
 
 log = logging.getLogger(__name__)
@@ -113,6 +113,12 @@ def others_wait(claim: Claim) -> bool:
     """Whether another space waits for this kind of work."""
     with unscoped("does another space wait"):
         return bool(runnable(claim.kind).exclude(space_id=claim.run.space_id).exists())
+
+
+def anyone_waits(kind_name: str) -> bool:
+    """Whether a row of another kind, of any space, could be worked on now: what matters less gives way to it."""
+    with unscoped("does work of another kind wait"):
+        return bool(runnable(job_kinds.get(kind_name)).exists())
 
 
 def runnable(kind: JobKind) -> Any:

@@ -194,6 +194,8 @@ class UnitMaker:
         """Units of the part [start, end) of one block (tables that fit are one unit)."""
         if block.kind == "heading" and self.limits.fits(self.text[start:end]):
             return [Unit(start, start + len(self.text[start:end].rstrip()), HEADING, glue=True)]
+        if block.kind == "image" and self.limits.fits(self.text[start:end]):
+            return [Unit(start, start + len(self.text[start:end].rstrip()), self.strengths.get("\n\n", PARAGRAPH), "image")]
         if block.kind == "table":
             return [Unit(start, start + len(self.text[start:end].rstrip()), EDGE, "table")]
         first = HEADING if block.kind == "heading" else self.strengths.get("\n\n", PARAGRAPH)

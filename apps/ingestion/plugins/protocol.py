@@ -120,6 +120,16 @@ def reason_if_empty(document: ParsedDocument) -> str:
     return "unreadable_text" if document.unreadable_pages else "empty"
 
 
+BUILTIN = "builtin"
+#: Ways of reading besides a type's usual one, and the families of files each takes: the source text as it stands; a second reader for Word
+#: and PowerPoint; every page by OCR, whatever its text layer says.
+ENGINES: dict[str, tuple[str, ...]] = {
+    "text": ("html", "markdown", "csv", "json", "eml", "mhtml"),
+    "office": ("docx", "pptx"),
+    "ocr": ("pdf",),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class ParseRequest:
     """What to read: a local path, the name it came under, and what the caller wishes."""
@@ -136,6 +146,7 @@ class ParseRequest:
     max_chars: int = 20_000_000
     max_unpacked_bytes: int = 1_500_000_000
     header_row: bool = True  # sheets: the first row names the columns
+    engine: str = ""  # a name of ENGINES; empty or BUILTIN: the usual way
 
 
 class ParseFailure(Exception):

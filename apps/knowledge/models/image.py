@@ -28,7 +28,8 @@ class DocumentImage(SpaceOwned):
 
     `chunk` is the passage beside its first place, `position` that place in the original, `number` its order in the document.
     `storage_path` is a key of the file store; for a picture that was uploaded as such, the document's own original.
-    `attrs` holds observed attributes by id (contract knowledge 9.3), None when nothing was observed.
+    `attrs` holds observed attributes by id (contract knowledge 9.3), None when nothing was observed. `read_at`: OCR has looked at it;
+    `described_at`: a model, or a person, has said what it shows (until then `caption` is the document's own alternative text).
     """
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
@@ -47,6 +48,8 @@ class DocumentImage(SpaceOwned):
     caption = models.TextField(blank=True)
     ocr_text = models.TextField(blank=True)
     attrs = models.JSONField(null=True)
+    read_at = models.DateTimeField(null=True)
+    described_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -8,11 +8,14 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
 from apps.common.text import utf16_length
+from apps.knowledge import intake
+from apps.knowledge.rules.pictures import clean_image_actions
 from apps.llm.models import Model
 from apps.llm.selectors import entry_of, model_row
 from apps.llm.services import embedding_model_ids, embedding_model_known
 
 STRATEGIES = ("", "legacy", "auto", "heading", "heuristic", "recursive")
+FUSIONS = ("minmax", "rrf")
 FLAGS = ("vector_enabled", "keyword_enabled", "wiki_enabled", "graph_enabled")
 MAX_INSTRUCTIONS = 4000
 
@@ -67,7 +70,39 @@ def clean_chunking(config: dict[str, Any]) -> dict[str, Any]:
     if config.get("strategy", "") not in STRATEGIES:
         raise InvalidInput(_("Unknown splitting strategy."), field="chunking_config.strategy", known=list(STRATEGIES))
     check_instructions("chunking_config.table_metadata_instructions", config.get("table_metadata_instructions", ""))
-    return {"chunk_size": size, "chunk_overlap": overlap, "separators": config.get("separators") or [], **_but(config)}
+    kept = {"chunk_size": size, "chunk_overlap": overlap, "separators": config.get("separators") or [], **_but(config)}
+    if kept.get("parser_engine_rules"):
+        kept["parser_engine_rules"] = clean_rules(kept["parser_engine_rules"], field="chunking_config.parser_engine_rules")
+    return kept
+
+
+def clean_rules(rules: Any, *, field: str) -> list[dict[str, Any]]:
+    """Rules by which types of files are read: [{file_types, engine, xlsx_first_row_as_header?}]; of two for one type the first holds.
+
+    Raises: InvalidInput naming the rule at fault by its number from 0.
+    """
+    engines = intake.reading_engines()
+    kept = []
+    for number, rule in enumerate(rules or []):
+        at = f"{field}[{number}]"
+        types = rule.get("file_types") if isinstance(rule, dict) else None
+        if not isinstance(types, list) or not types or not all(isinstance(each, str) and each.strip(" .") for each in types):
+            raise InvalidInput(_("A rule needs the file types it is for."), field=f"{at}.file_types")
+        names = list(dict.fromkeys(each.strip(" .").lower() for each in types))
+        engine = str(rule.get("engine") or "builtin").strip().lower()
+        if engine not in engines:
+            raise InvalidInput(_("There is no such way of reading files here."), field=f"{at}.engine", known=sorted(engines))
+        if strange := [name for name in names if name not in engines[engine]]:
+            raise InvalidInput(
+                _("Files of the type .%(type)s cannot be read this way.") % {"type": strange[0][:20]},
+                field=f"{at}.file_types",
+                known=sorted(engines[engine]),
+            )
+        header = rule.get("xlsx_first_row_as_header")
+        if header is not None and not isinstance(header, bool):
+            raise InvalidInput(_("This is either true or false."), field=f"{at}.xlsx_first_row_as_header")
+        kept.append({"file_types": names, "engine": engine, **({} if header is None else {"xlsx_first_row_as_header": header})})
+    return kept
 
 
 def _but(config: dict[str, Any]) -> dict[str, Any]:
@@ -84,6 +119,24 @@ def clean_strategy(strategy: dict[str, Any] | None, *, graph: bool, creating: bo
             raise InvalidInput(_("Turn on at least one way of finding: words, vectors, wiki or graph."), field="indexing_strategy")
         flags["vector_enabled"] = flags["keyword_enabled"] = True
     return flags
+
+
+def clean_retrieval(config: dict[str, Any]) -> dict[str, Any]:
+    """How a base ranks what its words and its meaning find: {fusion: minmax | rrf, weights: [words, meaning]}.
+
+    Raises: InvalidInput at `retrieval.fusion` or `retrieval.weights`.
+    """
+    kept: dict[str, Any] = {}
+    if (fusion := config.get("fusion")) is not None:
+        if fusion not in FUSIONS:
+            raise InvalidInput(_("Unknown way of putting both together."), field="retrieval.fusion", known=list(FUSIONS))
+        kept["fusion"] = fusion
+    if (weights := config.get("weights")) is not None:
+        numbers = isinstance(weights, (list, tuple)) and [w for w in weights if isinstance(w, (int, float)) and not isinstance(w, bool)]
+        if not numbers or len(numbers) != 2 or len(weights) != 2 or not all(0 <= w <= 1 for w in numbers) or not any(numbers):
+            raise InvalidInput(_("Two numbers from 0 to 1 are the weights of words and meaning; not both 0."), field="retrieval.weights")
+        kept["weights"] = [float(w) for w in numbers]
+    return kept
 
 
 def check_instructions(field: str, text: Any) -> None:
@@ -104,6 +157,10 @@ def clean_option(name: str, value: dict[str, Any]) -> dict[str, Any]:
         check_vision_model(model_id, field=f"{name}.model_id")
     elif name in ("auto_tag_config", "profile_config"):
         check_chat_model(model_id, field=f"{name}.model_id")
+    if name == "image_processing_config" and kept.get("image_actions") is not None:
+        kept["image_actions"] = clean_image_actions(kept["image_actions"], field=f"{name}.image_actions")
+    if name == "vlm_config":
+        _check_vision_words(kept)
     if name == "extract_config":
         return clean_extract(kept)
     if name == "question_generation_config":
@@ -114,6 +171,17 @@ def clean_option(name: str, value: dict[str, Any]) -> dict[str, Any]:
     if name == "storage_provider_config" and kept.get("provider", "local") not in ("", "local"):
         raise InvalidInput(_("Only the storage provider `local` is set up here."), field=name, known=["local"])
     return kept
+
+
+def _check_vision_words(config: dict[str, Any]) -> None:
+    """Raises: InvalidInput for values a model could not be told."""
+    language = config.get("description_language", "")
+    if not isinstance(language, str) or len(language) > 32 or not language.isprintable():
+        raise InvalidInput(_("Name a language by its code, like zh or en, or leave it empty."), field="vlm_config.description_language")
+    if not isinstance(config.get("enabled", False), bool):
+        raise InvalidInput(_("This is either true or false."), field="vlm_config.enabled")
+    if not isinstance(config.get("custom_instructions", ""), str):
+        raise InvalidInput(_("Send a text."), field="vlm_config.custom_instructions")
 
 
 def _whole(value: Any) -> int:
@@ -192,7 +260,16 @@ def embedding_in_use(model_id: str) -> dict[str, Any]:
 
 def chat_in_use(model_id: str) -> dict[str, Any]:
     """The language model a base uses, likewise; empty when it has none."""
-    row = model_row(model_id, Model.Type.CHAT)
+    return _in_use(model_id, Model.Type.CHAT)
+
+
+def vision_in_use(model_id: str) -> dict[str, Any]:
+    """The vision model a base uses, likewise; empty when it has none."""
+    return _in_use(model_id, Model.Type.VISION)
+
+
+def _in_use(model_id: str, kind: str) -> dict[str, Any]:
+    row = model_row(model_id, kind)
     if row is None:
         return {}
     return {"source": "remote", "modelId": model_id, "modelName": row.name, "baseUrl": "", "credentials": {"apiKey": bool(row.api_key)}}

@@ -9,7 +9,9 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import InvalidInput
-from apps.knowledge.rules.configs import check_instructions, clean_chunking, clean_option
+from apps.knowledge.models import KnowledgeBase
+from apps.knowledge.rules.configs import check_instructions, clean_chunking, clean_option, clean_rules
+from apps.knowledge.rules.pictures import clean_image_actions, vision_model_of
 
 FLAGS = ("enable_multimodel", "graph_enabled", "summary_enabled", "image_attrs_enabled")
 OBJECTS = (
@@ -20,21 +22,23 @@ OBJECTS = (
     "extract_config",
     "parser_engine_overrides",
     "image_pipeline_params",
+    "image_actions",
 )
-LISTS = ("parser_engine_rules", "image_actions")
+LISTS = ("parser_engine_rules",)
 TEXTS = ("encoding", "image_pipeline")
 MEMBERS = frozenset((*FLAGS, *OBJECTS, *LISTS, *TEXTS))
 
-PICTURES = _(
-    "Pictures are read by OCR here; no model describes them, and no attributes are taken from them. Leave this out of the request."
+NO_VISION = _(
+    "Pictures are described by a vision model, and none is chosen here. Name one in vlm_config.model_id, or choose one in the settings of "
+    "the base."
 )
 SPEECH = _("Recordings cannot be turned into text here. Leave this out of the request.")
 GRAPH = _("Entities and relations are not extracted here. Leave this out of the request.")
 PIPELINES = _("There are no other pipelines for pictures here. Leave this out of the request.")
 
 
-def clean_process_config(config: Any, *, field: str = "process_config") -> dict[str, Any]:
-    """The members the contract knows, null ones left out.
+def clean_process_config(config: Any, *, field: str = "process_config", base: KnowledgeBase | None = None) -> dict[str, Any]:
+    """The members the contract knows, null ones left out. `base` is where the documents are: its vision model may serve a wish.
 
     Raises: InvalidInput at the member that has the wrong type, breaks the rules of a base's settings, or asks for what cannot be done here.
     """
@@ -53,7 +57,23 @@ def clean_process_config(config: Any, *, field: str = "process_config") -> dict[
     if "question_generation_config" in kept:
         kept["question_generation_config"] = clean_option("question_generation_config", kept["question_generation_config"])
     if "vlm_config" in kept:
-        kept["vlm_config"] = {key: value for key, value in kept["vlm_config"].items() if key not in ("api_key", "base_url")}
+        kept["vlm_config"] = _clean_vision(kept["vlm_config"], f"{field}.vlm_config", base)
+    if "image_actions" in kept:
+        kept["image_actions"] = clean_image_actions(kept["image_actions"], field=f"{field}.image_actions")
+    if "parser_engine_rules" in kept:
+        kept["parser_engine_rules"] = clean_rules(kept["parser_engine_rules"], field=f"{field}.parser_engine_rules")
+    return kept
+
+
+def _clean_vision(config: dict[str, Any], at: str, base: KnowledgeBase | None) -> dict[str, Any]:
+    """Without secrets of the legacy forms. Raises: InvalidInput when it asks for a model that is not there."""
+    try:
+        kept = clean_option("vlm_config", config)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, field=f"{at}.{str(error.field).rpartition('.')[2]}", code=error.code, api_code=1000) from error
+    chosen = vision_model_of(base) if base is not None else ""
+    if kept.get("enabled") and not (kept.get("model_id") or chosen):
+        raise InvalidInput(NO_VISION, code="not_available", field=f"{at}.model_id", api_code=1000)
     return kept
 
 
@@ -71,8 +91,6 @@ def _check_type(at: str, name: str, value: Any) -> None:
 def _check_possible(kept: dict[str, Any], field: str) -> None:
     """What would silently do nothing is refused, so that nobody waits for it."""
     wanted = (
-        ("vlm_config", bool(kept.get("vlm_config", {}).get("enabled")), PICTURES),
-        ("image_actions", bool(kept.get("image_actions")), PICTURES),
         ("asr_config", bool(kept.get("asr_config", {}).get("enabled")), SPEECH),
         ("graph_enabled", kept.get("graph_enabled") is True, GRAPH),
         ("extract_config", bool(kept.get("extract_config", {}).get("enabled")), GRAPH),
@@ -81,15 +99,6 @@ def _check_possible(kept: dict[str, Any], field: str) -> None:
     for name, is_wanted, why in wanted:
         if is_wanted:
             raise InvalidInput(why, code="not_available", field=f"{field}.{name}", api_code=1000)
-
-
-def check_picture(kept: dict[str, Any], media_type: str, *, field: str = "process_config") -> None:
-    """An upload that is a picture cannot have attributes taken from it; a client that says so for every file is not stopped by it.
-
-    Raises: InvalidInput (not_available).
-    """
-    if kept.get("image_attrs_enabled") and media_type.startswith("image/"):
-        raise InvalidInput(PICTURES, code="not_available", field=f"{field}.image_attrs_enabled", api_code=1000)
 
 
 def _check_chunking(config: dict[str, Any], at: str) -> None:

@@ -17,6 +17,7 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
 from apps.common.models import Activity
 from apps.common.policy import authorize
+from apps.common.text import display_name
 from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
@@ -242,3 +243,28 @@ def move_get(*, actor: Actor, task_id: str) -> MoveRun:
     if found is None or hidden:
         raise NotFound(_("Task not found."))
     return found  # type: ignore[no-any-return]
+
+
+def document_same_named(*, actor: Actor, base: KnowledgeBase, paths: Sequence[str], folder: str = "") -> dict[str, Document]:
+    """{path: the newest file of that name in its folder} for paths of files that are about to come into a folder of a base.
+
+    A path that names no folder of its own is meant to come into `folder`; one that cannot be a path names nothing.
+    """
+    from apps.knowledge.rules.documents import clean_folder  # the rules read ids by these selectors
+
+    authorize(actor, "document.read", base)
+    places: dict[tuple[str, str], list[str]] = {}
+    for path in paths:
+        inside, _slash, name = path.replace("\\", "/").rpartition("/")
+        try:
+            place = clean_folder("/".join(filter(None, [folder, inside])))
+        except InvalidInput:
+            continue
+        places.setdefault((place, display_name(name)), []).append(path)
+    found: dict[str, Document] = {}
+    names = sorted({name for _place, name in places})
+    for start in range(0, len(names), 500):
+        rows = Document.objects.visible_to(actor).filter(kb=base, type=Document.Type.FILE, file_name__in=names[start : start + 500])
+        for row in rows.order_by("pk"):
+            found.update(dict.fromkeys(places.get((row.folder_path, row.file_name), ()), row))
+    return found

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core import signing
+from django.utils.crypto import constant_time_compare, salted_hmac
 from django.utils.translation import gettext_lazy as _
 
 from apps.common import storage
@@ -164,12 +167,61 @@ def public_file(*, token: str) -> Original:
         return image_original(image)
 
 
-def public_links(*, actor: Actor, texts: Iterable[str]) -> dict[str, str]:
-    """{`resource://handle`: absolute signed link} for every picture of the actor's bases named in the texts."""
+def presigned_path(space_id: int, locator: str, *, lifetime_s: int = LINK_LIFETIME_S) -> str:
+    """`/api/v1/files/presigned?...`: a link to a file a space refers to, that needs no sign-in and says until when it is good.
+
+    SECURITY: whoever has it may open this one file.
+    """
+    expires = int(time.time()) + lifetime_s
+    values = {"file_path": locator, "tenant_id": space_id, "expires": expires, "sig": _signature(space_id, locator, expires)}
+    return f"/api/v1/files/presigned?{urlencode(values)}"
+
+
+def _signature(space_id: int, locator: str, expires: int) -> str:
+    return salted_hmac(_SALT, f"{space_id}\n{expires}\n{locator}", algorithm="sha256").hexdigest()
+
+
+def presigned_file(*, locator: str, tenant_id: str, expires: str, signature: str) -> Original:
+    """The file a presigned link names.
+
+    Raises: NotFound for a link that is forged, over, or whose file is gone: all alike.
+    """
+    gone = NotFound(_("This link is not valid any more."))
+    if not (is_locator(locator) and _is_number(tenant_id) and _is_number(expires)):
+        raise gone
+    wanted = _signature(int(tenant_id), locator, int(expires))
+    if not constant_time_compare(wanted, signature) or int(expires) < time.time():
+        raise gone
+    with space_scope(int(tenant_id), "presigned link"):
+        try:
+            return file_of(actor=Actor.system(int(tenant_id), "presigned link"), base=None, locator=locator)
+        except (Forbidden, NotFound) as error:
+            raise gone from error
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 16
+
+
+def check_public_links(actor: Actor) -> None:
+    """Raises: Forbidden for an API key that is limited to some bases: its links would outlive the limit."""
+    if actor.kind == "key" and actor.kb_uids is not None:
+        raise Forbidden(_("A key limited to some bases cannot make public links."), code="key_scope")
+
+
+def images_named(*, actor: Actor, texts: Iterable[str]) -> dict[str, DocumentImage]:
+    """{`resource://handle`: picture} for every picture of the actor's bases named in the texts. One query, none where none is named."""
     names = {found[1].lower() for text in texts for found in _HANDLE.finditer(text)}
     uids = [uid for name in names if (uid := as_uuid(name))]
-    rows = DocumentImage.objects.visible_to(actor).filter(uid__in=uids)
-    return {row.url: public_path(row) for row in rows}
+    if not uids:
+        return {}
+    rows = DocumentImage.objects.visible_to(actor).filter(uid__in=uids).select_related("kb", "document")
+    return {row.url: row for row in rows}
+
+
+def public_links(*, actor: Actor, texts: Iterable[str]) -> dict[str, str]:
+    """{`resource://handle`: absolute signed link} for every picture of the actor's bases named in the texts."""
+    return {url: public_path(row) for url, row in images_named(actor=actor, texts=texts).items()}
 
 
 def with_links(text: str, links: dict[str, str], root: str) -> str:

@@ -1,3 +1,4 @@
+from apps.knowledge.picturing import picture_passages, tell_pictures
 from apps.knowledge.services.asking import has_chat_model
 from apps.knowledge.services.bases import (
     base_clear,
@@ -13,12 +14,13 @@ from apps.knowledge.services.copies import base_copy, base_duplicate, copy_cance
 from apps.knowledge.services.documents import Deleted, document_update, documents_delete
 from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.folders import Refiled, documents_into_folder, folder_drop, folder_rename
-from apps.knowledge.services.images import image_info_update
+from apps.knowledge.services.images import Learned, image_info_update, pictures_learned
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
 from apps.knowledge.services.reparsing import document_cancel, document_reparse, documents_reparse
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
+from apps.knowledge.services.tagging import tagging_wanted, tags_propose
 from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update, tags_replace
 from apps.knowledge.services.trash import Restored, base_purge, base_restore, documents_purge, documents_restore, trash_expire
 from apps.knowledge.services.versions import document_receive, document_version_add, document_version_restore
@@ -76,7 +78,13 @@ __all__ = [
     "summary_regenerate",
     "summary_state_set",
     "summary_store",
+    "Learned",
     "image_info_update",
+    "picture_passages",
+    "pictures_learned",
+    "tell_pictures",
+    "tagging_wanted",
+    "tags_propose",
     "tag_create",
     "tag_delete",
     "tag_detach_delete",

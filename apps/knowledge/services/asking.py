@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import DomainError, InvalidInput, TransientError, Unavailable
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.knowledge.rules.pictures import without_references
 from apps.llm.failures import failure_of
 from apps.llm.services.chat import ChatModel, Message, chat_model, chat_model_known
 
@@ -35,6 +36,11 @@ def model_of(base: KnowledgeBase) -> ChatModel:
     if model is None:
         raise InvalidInput(NO_MODEL, code="no_chat_model", api_code=1000)
     return model
+
+
+def model_named(model_id: str) -> ChatModel | None:
+    """The chat model of this id in the open space. Raises: Unavailable when its key cannot be read."""
+    return chat_model(model_id)
 
 
 def ask(model: ChatModel, request: str, shown: str, *, max_tokens: int) -> str:
@@ -92,4 +98,4 @@ def passages_of(document: Document) -> list[str]:
     """The texts of a document that may be found, in reading order."""
     kinds = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
     rows = Chunk.objects.filter(document=document, is_enabled=True, chunk_type__in=kinds).order_by("chunk_index", "pk")
-    return list(rows.values_list("content", flat=True))
+    return [without_references(text) for text in rows.values_list("content", flat=True)]

@@ -25,6 +25,7 @@ from apps.knowledge.rules.configs import (
     clean_description,
     clean_name,
     clean_option,
+    clean_retrieval,
     clean_strategy,
 )
 from apps.knowledge.rules.trash import purge_time, tombstone
@@ -122,6 +123,8 @@ def base_settings_update(*, actor: Actor, base: KnowledgeBase, values: dict[str,
             base.embedding_model_id = model
         if (splitting := values.get("documentSplitting")) is not None:
             base.chunking_config = clean_chunking({**base.chunking_config, **splitting})
+        if (retrieval := values.get("retrieval")) is not None:
+            base.retrieval_config = {**base.retrieval_config, **clean_retrieval(retrieval)}
         for option, value in values.get("options", {}).items():
             base.options = {**base.options, option: clean_option(option, value)}
         graph = bool(base.options.get("extract_config", {}).get("enabled"))
@@ -183,7 +186,16 @@ def base_visit(*, actor: Actor, base: KnowledgeBase) -> None:
     BaseVisit.objects.update_or_create(user_id=actor.user_id, kb=base, defaults={"visited_at": now, "space_id": base.space_id})
 
 
-_WATCHED = ("name", "description", "chunking_config", "indexing_strategy", "options", "embedding_model_id", "summary_model_id")
+_WATCHED = (
+    "name",
+    "description",
+    "chunking_config",
+    "indexing_strategy",
+    "retrieval_config",
+    "options",
+    "embedding_model_id",
+    "summary_model_id",
+)
 
 
 def _snapshot(base: KnowledgeBase) -> dict[str, Any]:

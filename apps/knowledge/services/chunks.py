@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -18,7 +18,7 @@ from apps.common.policy import authorize
 from apps.knowledge import files
 from apps.knowledge.events import ChunksChanged
 from apps.knowledge.models import Chunk, ChunkRevision, Document, passage_hash
-from apps.knowledge.picturing import hand_over
+from apps.knowledge.picturing import hand_over, picture_passages
 from apps.knowledge.selectors.versions import is_of_earlier_version
 from apps.knowledge.services.summaries import summary_refresh
 
@@ -91,8 +91,9 @@ def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] |
         unseen = hand_over(document, ids)
         Chunk.objects.filter(pk__in=ids).delete()
         files.delete_on_commit(key for key in unseen if not is_of_earlier_version(key))
-        counts = Chunk.objects.filter(document=document).aggregate(text=Count("pk", filter=Q(chunk_type=Chunk.Type.TEXT)))
-        Document.objects.filter(pk=document.pk).update(chunk_count=counts["text"], index_rev=F("index_rev") + 1, updated_at=timezone.now())
+        picture_passages(document)  # of pictures that stand beside another passage now
+        count = Chunk.objects.filter(document=document).exclude(chunk_type=Chunk.Type.PARENT).count()
+        Document.objects.filter(pk=document.pk).update(chunk_count=count, index_rev=F("index_rev") + 1, updated_at=timezone.now())
         audit(
             actor,
             "knowledge.updated",
@@ -188,6 +189,8 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         parent.content = parent.content.replace(old, content, 1)
         parent.content_hash = passage_hash(parent.content)
         parent.save(update_fields=["content", "content_hash", "updated_at"])
+    if "is_enabled" in changes:
+        picture_passages(chunk.document)
     summary_refresh(chunk.document)
     audit(
         actor,

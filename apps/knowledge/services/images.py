@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
+from apps.common.events import publish
 from apps.common.policy import authorize
-from apps.knowledge.models import Chunk, DocumentImage
+from apps.knowledge.events import ChunksChanged
+from apps.knowledge.models import Chunk, Document, DocumentImage
+from apps.knowledge.picturing import picture_passages, tell_pictures
+from apps.knowledge.services.chunks import reindex_passage
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What was found out about a picture; None leaves what is known. `attrs` are joined with those observed before."""
+
+    image: DocumentImage
+    ocr_text: str | None = None
+    caption: str | None = None
+    attrs: dict[str, Any] | None = None
+
 
 MAX_BYTES = 200_000
 _TEXTS = ("caption", "ocr_text")
@@ -42,6 +61,8 @@ def image_info_update(*, actor: Actor, chunk: Chunk, image_info: str) -> Chunk:
         for entry in entries:
             if (row := rows.get(str(entry["url"]))) is not None:
                 _describe(row, entry)
+        if picture_passages(locked.document):
+            reindex_passage(locked)
         audit(
             actor,
             "image.updated",
@@ -53,6 +74,37 @@ def image_info_update(*, actor: Actor, chunk: Chunk, image_info: str) -> Chunk:
             images=len(entries),
         )
     return locked
+
+
+def pictures_learned(*, actor: Actor, document: Document, learned: Sequence[Learned]) -> int:
+    """Keep what was found out about pictures of a document; the passages beside them say it, it is found, and the index follows.
+
+    Pictures that are gone by now (the document was parsed again) are passed over; how many were told.
+    """
+    authorize(actor, "image.update", document)
+    now = timezone.now()
+    with transaction.atomic():
+        Document.objects.select_for_update(of=("self",)).get(pk=document.pk)
+        there = {row.pk: row for row in DocumentImage.objects.filter(document=document, pk__in=[each.image.pk for each in learned])}
+        for each in learned:
+            if (row := there.get(each.image.pk)) is not None:
+                _learn(row, each, now)
+        DocumentImage.objects.bulk_update(there.values(), ["ocr_text", "caption", "attrs", "read_at", "described_at", "updated_at"])
+        tell_pictures(document, there.values())
+        if picture_passages(document):
+            Document.objects.filter(pk=document.pk).update(index_rev=F("index_rev") + 1)
+            publish(ChunksChanged(space_id=document.space_id, document_id=document.pk, chunk_ids=()))
+    return len(there)
+
+
+def _learn(row: DocumentImage, each: Learned, now: datetime) -> None:
+    if each.ocr_text is not None:
+        row.ocr_text, row.read_at = each.ocr_text, now
+    if each.caption is not None:
+        row.caption, row.described_at = each.caption or row.caption, now
+    if each.attrs is not None:
+        row.attrs = {**(row.attrs or {}), **each.attrs}
+    row.updated_at = now
 
 
 def _entries(raw: str) -> list[dict[str, Any]]:
@@ -75,4 +127,7 @@ def _describe(row: DocumentImage, entry: dict[str, Any]) -> None:
     observed = entry.get("attrs")
     if isinstance(observed, dict) and isinstance(observed.get("attrs"), dict):
         values["attrs"] = observed["attrs"]
-    DocumentImage.objects.filter(pk=row.pk).update(**values, updated_at=timezone.now())
+    now = timezone.now()
+    if values.get("caption", row.caption) != row.caption:
+        values["described_at"] = now
+    DocumentImage.objects.filter(pk=row.pk).update(**values, updated_at=now)

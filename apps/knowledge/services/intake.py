@@ -28,7 +28,7 @@ from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, first_alive, same_bytes, tags_of
 from apps.knowledge.rules.texts import clean_markdown, clean_title, with_overrides
-from apps.knowledge.rules.wishes import check_picture, clean_process_config
+from apps.knowledge.rules.wishes import clean_process_config
 
 MAX_MANUAL = 200_000
 MAX_CHANNEL = 32
@@ -57,8 +57,8 @@ class Arrival:
     metadata: dict[str, str] | None = None
     folder_path: str = ""
 
-    def overrides(self) -> dict[str, Any]:
-        config = clean_process_config(self.process_config) if self.process_config is not None else {}
+    def overrides(self, base: KnowledgeBase) -> dict[str, Any]:
+        config = clean_process_config(self.process_config, base=base) if self.process_config is not None else {}
         if self.enable_multimodel is not None:
             config.setdefault("enable_multimodel", self.enable_multimodel)
         return config
@@ -79,11 +79,10 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
     folder, _slash, _last = file_name.replace("\\", "/").rpartition("/")
     name = display_name(file_name)
     tags = tags_of(base, arrival.tag_ids)
-    overrides = arrival.overrides()
+    overrides = arrival.overrides(base)
     with on_disk(upload) as path:
         digest = files.digest(path)
         found = intake.inspect(path, name, blank=digest.blank)
-        check_picture(overrides, found.media_type)
         existing = same_bytes(base, digest.md5, found.extension)
         if existing is not None:
             return replace(_again(existing), mismatch=found.mismatch)
@@ -137,7 +136,7 @@ def document_import_url(
         channel=arrival.channel[:MAX_CHANNEL] or "web",
         file_type=extension if is_file else "html",
         file_hash=hashlib.md5(address.encode(), usedforsecurity=False).hexdigest(),
-        metadata=with_overrides(dict(arrival.metadata or {}) or None, arrival.overrides() or None),
+        metadata=with_overrides(dict(arrival.metadata or {}) or None, arrival.overrides(base) or None),
         creator_id=actor.user_id,
     )
     existing = _same_address(base, document)
@@ -165,7 +164,7 @@ def document_write(*, actor: Actor, base: KnowledgeBase, content: str, arrival: 
         channel=arrival.channel[:MAX_CHANNEL] or "web",
         creator_id=actor.user_id,
     )
-    _put_content(document, title, text, publishing, version=1, overrides=arrival.overrides() or None)
+    _put_content(document, title, text, publishing, version=1, overrides=arrival.overrides(base) or None)
     return _insert(actor, base, document, tags_of(base, arrival.tag_ids), lambda: None).document
 
 
@@ -190,7 +189,7 @@ def document_rewrite(
         )
     publishing = _publishing(status)
     text = _clean_content(content)
-    overrides = clean_process_config(process_config) if process_config is not None else None
+    overrides = clean_process_config(process_config, base=document.kb) if process_config is not None else None
     with transaction.atomic():
         document = Document.objects.select_related("kb").select_for_update(of=("self",)).get(pk=document.pk, deleted_at__isnull=True)
         version = int((document.metadata or {}).get("version") or 1)

@@ -19,6 +19,7 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
 from apps.common.policy import authorize
 from apps.knowledge.models import Chunk
+from apps.knowledge.rules.pictures import without_references
 from apps.knowledge.services.asking import MODEL_ERRORS, ask, model_of, told
 from apps.knowledge.services.chunks import locked_passage, reindex_passage
 
@@ -106,7 +107,8 @@ def questions_draft(chunk: Chunk, config: dict[str, Any]) -> list[str]:
     if wish := str(config.get("custom_instructions") or "").strip():
         request += f"\nThe owner of the knowledge base adds: {wish}"
     heading = " > ".join(chunk.heading_path)
-    said = ask(model, request, f"{heading}\n{chunk.content}" if heading else chunk.content, max_tokens=120 * count + 100)
+    text = without_references(chunk.content)
+    said = ask(model, request, f"{heading}\n{text}" if heading else text, max_tokens=120 * count + 100)
     return _listed(said, count)
 
 

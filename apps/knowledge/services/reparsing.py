@@ -33,7 +33,7 @@ def documents_reparse(
     Conflict when it is being moved, or its bytes came in again meanwhile.
     """
     authorize(actor, "document.reparse", base)
-    overrides = clean_process_config(process_config) if process_config is not None else None
+    overrides = clean_process_config(process_config, base=base) if process_config is not None else None
     with transaction.atomic():
         ids = [document.pk for document in documents]
         check_not_moving(base, ids)
@@ -89,7 +89,7 @@ def document_reparse(*, actor: Actor, document: Document, process_config: dict[s
         Document.objects.filter(pk=document.pk).exclude(parse_status=ParseStatus.DELETING).update(
             parse_status=ParseStatus.FAILED, reason="empty", error_message=str(NOTHING_TO_PARSE), updated_at=timezone.now()
         )
-    overrides = clean_process_config(process_config) if process_config is not None else None
+    overrides = clean_process_config(process_config, base=document.kb) if process_config is not None else None
     with transaction.atomic():
         check_not_moving(document.kb, [document.pk])
         return _reparse(actor, locked_document(document), overrides, password)

@@ -19,14 +19,20 @@ from apps.knowledge.events import DocumentStored
 from apps.knowledge.models import Document, DocumentVersion, KnowledgeBase, ParseStatus
 from apps.knowledge.rules.documents import clean_folder, same_bytes
 from apps.knowledge.rules.locks import check_not_moving
+from apps.knowledge.rules.texts import with_overrides
+from apps.knowledge.rules.wishes import clean_process_config
 from apps.knowledge.services.intake import Arrival, Stored, document_upload, on_disk
 
 KEEP, SKIP, VERSION = "keep", "skip", "version"
 FIELDS = ("file_name", "file_type", "media_type", "file_size", "file_hash", "content_sha256", "storage_path")
 
 
-def document_version_add(*, actor: Actor, document: Document, upload: File[Any], file_name: str) -> Stored:
+def document_version_add(
+    *, actor: Actor, document: Document, upload: File[Any], file_name: str, wishes: dict[str, Any] | None = None
+) -> Stored:
     """The document with a new file: same id, folder, tags, custom metadata; the file before it is kept as an earlier version.
+
+    `wishes`: how the new file is processed (contract knowledge 4.5), in place of what was wished before; None keeps that.
 
     Its present passages go on serving until those of the new file are there. Bytes the base has already change nothing (`duplicate`).
 
@@ -39,6 +45,7 @@ def document_version_add(*, actor: Actor, document: Document, upload: File[Any],
     intake.check_size(upload.size or 0)
     intake.check_space(upload.size or 0)
     name = display_name(file_name)
+    overrides = clean_process_config(wishes, base=document.kb) if wishes is not None else None
     with on_disk(upload) as path:
         digest = files.digest(path)
         found = intake.inspect(path, name, blank=digest.blank)
@@ -56,7 +63,7 @@ def document_version_add(*, actor: Actor, document: Document, upload: File[Any],
         "storage_path": key,
     }
     try:
-        return Stored(_replace(actor, document, values))
+        return Stored(_replace(actor, document, values, overrides=overrides))
     except BaseException:
         files.discard_files([key])
         raise
@@ -77,7 +84,8 @@ def document_receive(
         return document_upload(actor=actor, base=base, upload=upload, file_name=file_name, arrival=arrival)
     if same_name == SKIP:
         return Stored(there, duplicate=True)
-    return document_version_add(actor=actor, document=there, upload=upload, file_name=file_name)
+    wishes = arrival.process_config
+    return document_version_add(actor=actor, document=there, upload=upload, file_name=file_name, wishes=wishes)
 
 
 def _same_name(base: KnowledgeBase, file_name: str, arrival: Arrival) -> Document | None:
@@ -98,7 +106,9 @@ def document_version_restore(*, actor: Actor, document: Document, version: Docum
     return _replace(actor, document, {name: getattr(version, name) for name in FIELDS}, restored=version.number)
 
 
-def _replace(actor: Actor, document: Document, values: dict[str, Any], *, restored: int | None = None) -> Document:
+def _replace(
+    actor: Actor, document: Document, values: dict[str, Any], *, restored: int | None = None, overrides: dict[str, Any] | None = None
+) -> Document:
     try:
         with transaction.atomic():
             check_not_moving(document.kb, [document.pk])
@@ -117,7 +127,7 @@ def _replace(actor: Actor, document: Document, values: dict[str, Any], *, restor
             for name, value in values.items():
                 setattr(row, name, value)
             kept = {key: value for key, value in (row.metadata or {}).items() if key != "original_name"}
-            row.metadata = kept or None
+            row.metadata = with_overrides(kept or None, overrides)
             row.version += 1
             row.version_creator_id = actor.user_id
             row.parse_status = ParseStatus.PENDING

@@ -1,7 +1,8 @@
-"""Texts from the chat models of a space: one answer at a time, behind a breaker for each endpoint."""
+"""Texts from the chat and vision models of a space: one answer at a time, behind a breaker for each endpoint."""
 
 from __future__ import annotations
 
+import base64
 import re
 import threading
 from collections import OrderedDict
@@ -22,7 +23,7 @@ _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
 
 class Message(TypedDict):
     role: Literal["system", "user", "assistant"]
-    content: str
+    content: str | list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,13 @@ _breakers: OrderedDict[tuple[str, str], Breaker] = OrderedDict()
 _lock = threading.Lock()
 
 
+def picture_message(request: str, picture: bytes, media_type: str) -> Message:
+    """What a vision model is asked about a picture, which travels inside the request."""
+    address = f"data:{media_type};base64,{base64.b64encode(picture).decode()}"
+    parts: list[dict[str, Any]] = [{"type": "text", "text": request}, {"type": "image_url", "image_url": {"url": address}}]
+    return {"role": "user", "content": parts}
+
+
 def chat_model_known(model_id: str) -> bool:
     """Whether the open space has a chat model of this id."""
     return bool(model_id) and model_row(model_id, Model.Type.CHAT) is not None
@@ -68,7 +76,19 @@ def chat_model(model_id: str) -> ChatModel | None:
 
     Raises: Unavailable (secret_unreadable) when its key cannot be read.
     """
-    row = model_row(model_id, Model.Type.CHAT) if model_id else None
+    return _model(model_id, Model.Type.CHAT)
+
+
+def vision_model(model_id: str) -> ChatModel | None:
+    """The vision model of that id in the open space, for messages of `picture_message`; None when there is none.
+
+    Raises: Unavailable (secret_unreadable) when its key cannot be read.
+    """
+    return _model(model_id, Model.Type.VISION)
+
+
+def _model(model_id: str, kind: str) -> ChatModel | None:
+    row = model_row(model_id, kind) if model_id else None
     return ChatModel(call_options(row), _breaker_of(row)) if row is not None else None
 
 

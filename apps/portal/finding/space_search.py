@@ -17,7 +17,8 @@ from apps.knowledge.selectors import as_uuid, base_list, document_search
 from apps.portal import links
 from apps.portal.document_rows import ICONS, type_of
 from apps.portal.finding.test_page import passage_href
-from apps.portal.reader.passages import pieces_of, tidy
+from apps.portal.reader.passages import kind_word, picture_beside, pieces_of, tidy
+from apps.portal.reader.pictures import Shown
 from apps.portal.reader.places import place_text
 from apps.retrieval.models import RetrievalLog
 from apps.retrieval.selectors import Options, Passage, Scope, highlights, search_asked, snippet
@@ -70,6 +71,8 @@ class Found:
     base_href: str
     document: Document
     question: str = ""
+    kind: str = ""
+    picture: Shown | None = None
 
 
 def search_address(space_id: int | None) -> str:
@@ -191,9 +194,9 @@ def _results(actor: Actor, asked: SpaceQuery, bases: Sequence[KnowledgeBase], ad
     return {
         "documents": [_document(each, asked.q) for each in names],
         "documents_total": named_total,
-        "groups": _grouped([_passage(hit, asked.q) for hit in shown]),
+        "groups": _grouped([_passage(actor, hit, asked.q) for hit in shown]),
         "passages_total": len(hits),
-        "near": [_passage(hit, asked.q) for hit in near] if page == pages else [],
+        "near": [_passage(actor, hit, asked.q) for hit in near] if page == pages else [],
         "is_deep": len(hits) >= DEPTH,
         "words_only": legs.get("vector", {}).get("status") == "unavailable",
         "words_only_why": str(legs.get("vector", {}).get("reason", "")),
@@ -222,7 +225,7 @@ def _document(document: Document, q: str) -> Found:
     )
 
 
-def _passage(hit: Passage, q: str) -> Found:
+def _passage(actor: Actor, hit: Passage, q: str) -> Found:
     cut, document = hit.snippet, hit.document
     return Found(
         href=passage_href(document, hit.chunk, q),
@@ -235,6 +238,8 @@ def _passage(hit: Passage, q: str) -> Found:
         base_href=links.base_url(document.kb),
         document=document,
         question=hit.question,
+        kind=kind_word(hit.chunk),
+        picture=picture_beside(actor, hit.chunk),
     )
 
 

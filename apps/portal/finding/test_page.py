@@ -19,7 +19,8 @@ from apps.knowledge import reasons
 from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.knowledge.selectors import as_uuid, chunk_get, document_get, document_list
 from apps.knowledge.selectors.documents import DocumentFilters
-from apps.portal.reader.passages import tidy
+from apps.portal.reader.passages import kind_word, picture_beside, tidy
+from apps.portal.reader.pictures import Shown
 from apps.portal.reader.places import place_text
 from apps.retrieval.selectors import Cause, Options, Passage, Results, Scope, WhyNot, why_not
 from apps.retrieval.selectors import search as run_search
@@ -144,6 +145,8 @@ class Card:
     score: str
     percent: int
     legs: tuple[Leg, ...]
+    kind: str = ""
+    picture: Shown | None = None
     why_href: str = ""
 
 
@@ -153,10 +156,10 @@ def passage_href(document: Document, chunk: Chunk, q: str = "") -> str:
     return f"{address}?{urlencode({'chunk': chunk.uid, **({'q': q[:400]} if q else {})})}#here"
 
 
-def answer_context(base: KnowledgeBase, results: Results, asked: TestQuery) -> dict[str, Any]:
+def answer_context(actor: Actor, base: KnowledgeBase, results: Results, asked: TestQuery) -> dict[str, Any]:
     """The cards, and the candidates that did not make it."""
     best_text = max((hit.text_leg.score for hit in results.hits if hit.text_leg), default=0.0)
-    cards = [_card(rank, hit, asked, best_text) for rank, hit in enumerate(results.hits, 1)]
+    cards = [_card(actor, rank, hit, asked, best_text) for rank, hit in enumerate(results.hits, 1)]
     dropped = results.dropped
     return {
         "cards": cards,
@@ -185,7 +188,7 @@ DROPPED: dict[str, Any] = {
 }
 
 
-def _card(rank: int, hit: Passage, asked: TestQuery, best_text: float) -> Card:
+def _card(actor: Actor, rank: int, hit: Passage, asked: TestQuery, best_text: float) -> Card:
     cut = hit.snippet
     legs = (
         Leg(
@@ -213,6 +216,8 @@ def _card(rank: int, hit: Passage, asked: TestQuery, best_text: float) -> Card:
         score=f"{hit.score:.3f}",
         percent=round(100 * min(1.0, max(0.0, hit.score))),
         legs=legs,
+        kind=kind_word(hit.chunk),
+        picture=picture_beside(actor, hit.chunk),
     )
 
 

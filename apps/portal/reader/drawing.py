@@ -18,7 +18,9 @@ from typing import Any
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 
+from apps.knowledge.selectors import REFERENCE
 from apps.knowledge.selectors.passages import PassageSpan
+from apps.portal.reader.pictures import Pictures
 from apps.portal.reader.source import Part, Piece
 
 _ITEM = re.compile(r"(\s*)([-*+]|\d{1,9}[.)])(?:\s+|$)")
@@ -40,8 +42,11 @@ class Section:
 class Marker:
     """Cuts a span of the text into runs at the borders of passages and of matched words."""
 
-    def __init__(self, text: str, passages: Sequence[PassageSpan], words: Sequence[Span], chosen: int | None) -> None:
+    def __init__(
+        self, text: str, passages: Sequence[PassageSpan], words: Sequence[Span], chosen: int | None, pictures: Pictures | None = None
+    ) -> None:
         self.text = text
+        self.pictures = pictures or {}
         self.passages = sorted(passages, key=lambda passage: passage.start)
         self.words = sorted(words)
         self.chosen = chosen
@@ -57,8 +62,11 @@ class Marker:
 
     def _run(self, start: int, end: int) -> Any:
         text = self.text[start:end]
+        return self.wrap(start, end, format_html("<mark>{}</mark>", text) if self._is_word(start, end) else text)
+
+    def wrap(self, start: int, end: int, shown: Any) -> Any:
+        """What stands for text [start, end) as a run."""
         inside = [passage.index for passage in self.passages if passage.start <= start and end <= passage.end]
-        shown = format_html("<mark>{}</mark>", text) if self._is_word(start, end) else text
         if not inside:
             return format_html('<span class="run" data-s="{}" data-e="{}">{}</span>', str(start), str(end), shown)
         names = " ".join(map(str, inside))
@@ -108,6 +116,8 @@ def _head(piece: Piece) -> tuple[str, str]:
 
 
 def _block(text: str, piece: Piece, marker: Marker, numbered: bool) -> Any:
+    if piece.kind == "image" and (found := REFERENCE.fullmatch(text, piece.start, piece.end)):
+        return _figure(piece, marker, found[2], found[1])
     if piece.kind == "table":
         return _table(text, piece, marker, numbered)
     if numbered and piece.first_line is not None:
@@ -126,6 +136,19 @@ def _block(text: str, piece: Piece, marker: Marker, numbered: bool) -> Any:
         label = format_html('<span class="doc-note__label">{}</span>', _("Notes")) if piece.kind == "note" else ""
         return format_html('<blockquote class="doc-block doc-{}">{}{}</blockquote>', piece.kind, label, _joined(marker, lines))
     return format_html('<p class="doc-block doc-{}">{}</p>', piece.kind, marker.draw(piece.start, piece.end))
+
+
+def _figure(piece: Piece, marker: Marker, url: str, words: str) -> Any:
+    """A picture where it stands; what is not there any more leaves its words."""
+    picture = marker.pictures.get(url)
+    if picture is None:
+        return format_html(
+            '<p class="doc-block doc-image">{}</p>', marker.wrap(piece.start, piece.end, words or _("A picture that is gone"))
+        )
+    size = format_html(' width="{}" height="{}"', str(picture.width), str(picture.height)) if picture.width and picture.height else ""
+    image = format_html('<img src="{}" alt="{}" loading="lazy" decoding="async"{}>', picture.src, picture.alt, size)
+    caption = format_html("<figcaption>{}</figcaption>", picture.words) if picture.words and picture.words != words else ""
+    return format_html('<figure class="doc-block doc-figure">{}{}</figure>', marker.wrap(piece.start, piece.end, image), caption)
 
 
 def _lines(text: str, piece: Piece) -> Iterator[Span]:

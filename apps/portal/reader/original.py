@@ -13,10 +13,11 @@ from apps.common.actor import Actor
 from apps.common.markdown import MAX_CHARS, page, render
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors import document_original
-from apps.knowledge.selectors.passages import passage_spans
+from apps.knowledge.selectors.passages import SHOWN, passage_spans
 from apps.portal import links
 from apps.portal.reader.drawing import Marker, draw_part
-from apps.portal.reader.passages import Asked, reader_address
+from apps.portal.reader.passages import Asked, boxes_of, reader_address
+from apps.portal.reader.pictures import pictures_of
 from apps.portal.reader.source import Part, Source, part_label
 from apps.retrieval.selectors import highlights
 
@@ -62,8 +63,8 @@ def original_context(actor: Actor, document: Document, source: Source | None, as
         context["formatted"] = formatted(actor, document)
     if source is None:
         return context
-    if view == "pdf" and chosen is not None and chosen.chunk_type == Chunk.Type.TEXT:
-        boxes = source.boxes(chosen.start_at, chosen.end_at)
+    if view == "pdf" and chosen is not None and chosen.chunk_type in SHOWN:
+        boxes = boxes_of(source, chosen)
         context |= {"boxes": json.dumps(boxes), "open_page": boxes[0]["page"] if boxes else _page_of(chosen)}
     elif view == "pdf" and chosen is not None:
         context["open_page"] = _page_of(chosen)
@@ -100,7 +101,7 @@ def _parts(source: Source, asked: Asked, chosen: Chunk | None) -> list[Part]:
     """The part asked for; else those that hold the chosen passage, from its first character to its last; else the first."""
     if asked.part:
         return [source.parts[min(asked.part, len(source.parts)) - 1]]
-    if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT:
+    if chosen is not None and chosen.chunk_type in SHOWN:
         first, last = source.part_at(chosen.start_at), source.part_at(max(chosen.start_at, chosen.end_at - 1))
         return source.parts[first.number - 1 : last.number]
     return [source.parts[0]]
@@ -115,8 +116,8 @@ def part_context(
     words: Sequence[tuple[int, int]] = ()
     if asked.q:
         words = [(low + start, high + start) for low, high in highlights(source.text[start:end], asked.q)]
-    index = chosen.chunk_index if chosen is not None and chosen.chunk_type == Chunk.Type.TEXT else None
-    marker = Marker(source.text, passages, words, index)
+    index = chosen.chunk_index if chosen is not None and chosen.chunk_type != Chunk.Type.PARENT else None  # a picture's is its passage's
+    marker = Marker(source.text, passages, words, index, pictures_of(actor, [source.text[start:end]]))
     numbered = document.file_type in NUMBERED and document.type != Document.Type.MANUAL
     address = reader_address(document)
     more = asked.query(chunk="", page=0, find="", state="", part=0)
@@ -164,7 +165,9 @@ def formatted(actor: Actor, document: Document) -> Any:
     except LookupError:
         text = raw.decode("utf-8", "replace")
     text = text.lstrip("\ufeff")
-    return page(text) if kind_of(document) == "web" else render(text)
+    if kind_of(document) == "web":
+        return page(text)
+    return render(text, {url: picture.src for url, picture in pictures_of(actor, [text]).items()})
 
 
 def live_address(document: Document) -> str:

@@ -16,6 +16,8 @@ from apps.common.actor import Actor
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.selectors.passages import State, passage_counts, passage_list, passage_rank
 from apps.knowledge.services import questions_of
+from apps.portal import links
+from apps.portal.reader.pictures import Pictures, Shown, pictures_of, thumbnails
 from apps.portal.reader.places import place_text
 from apps.portal.reader.source import Source
 from apps.retrieval.selectors import highlights
@@ -74,6 +76,7 @@ class PassageRow:
     boxes: str
     page: int | None
     chosen: bool
+    pictures: tuple[Shown, ...] = ()
 
     @property
     def is_edited(self) -> bool:
@@ -89,8 +92,20 @@ class PassageRow:
 
     @property
     def kind_word(self) -> str:
-        words = {Chunk.Type.IMAGE_OCR: _("Text of a picture"), Chunk.Type.IMAGE_CAPTION: _("Description of a picture")}
-        return words.get(Chunk.Type(self.chunk.chunk_type), "")
+        return kind_word(self.chunk)
+
+
+def kind_word(chunk: Chunk) -> str:
+    """What a passage is that does not stand in the text itself; "" for one that does."""
+    words = {Chunk.Type.IMAGE_OCR: _("Text of a picture"), Chunk.Type.IMAGE_CAPTION: _("Description of a picture")}
+    return words.get(Chunk.Type(chunk.chunk_type), "")
+
+
+def picture_beside(actor: Actor, chunk: Chunk) -> Shown | None:
+    """The picture a passage speaks of, from the passage alone; None for passages of the text."""
+    word = kind_word(chunk)
+    found = re.search(r"resource://[0-9a-f-]{36}", chunk.image_info) if word else None
+    return Shown(links.file_url(actor, chunk.space_id, chunk.document.kb.uid, found[0]), word) if found else None
 
 
 def reader_address(document: Document) -> str:
@@ -110,7 +125,10 @@ def pieces_of(text: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[str, b
     return tuple(found)
 
 
-_MARKS = re.compile(r"^#{1,6}[ \t]+|^\|(?: ?:?-{3,}:? ?\|)+\n?|^\| ?|(?: *\|)+$|^```.*\n?|(?<=\n)\n+", re.MULTILINE)
+_MARKS = re.compile(
+    r"!\[[^\[\]\n]*\]\(resource://[0-9a-fA-F-]{36}\)|^#{1,6}[ \t]+|^\|(?: ?:?-{3,}:? ?\|)+\n?|^\| ?|(?: *\|)+$|^```.*\n?|(?<=\n)\n+",
+    re.MULTILINE,
+)
 
 
 def tidy(text: str, spans: Sequence[tuple[int, int]]) -> tuple[tuple[str, bool], ...]:
@@ -142,10 +160,22 @@ def _found_in(text: str, find: str) -> list[tuple[int, int]]:
     return spans
 
 
-def row_of(document: Document, chunk: Chunk, source: Source | None, asked: Asked, chosen: Chunk | None) -> PassageRow:
+def boxes_of(source: Source, chunk: Chunk) -> list[dict[str, Any]]:
+    """Where a passage stands on the pages; a picture's own rectangle for what is said of it."""
+    if chunk.chunk_type == Chunk.Type.TEXT:
+        return source.boxes(chunk.start_at, chunk.end_at)
+    places = [place for place in chunk.positions if place.get("bbox") and place.get("page")]
+    return [
+        {"page": place["page"], "x": box[0], "y": box[1], "w": box[2] - box[0], "h": box[3] - box[1]}
+        for place in places
+        for box in [place["bbox"]]
+    ]
+
+
+def row_of(document: Document, chunk: Chunk, source: Source | None, asked: Asked, chosen: Chunk | None, pictures: Pictures) -> PassageRow:
+    """A row of the list; `pictures` of what `named_in` gives."""
     spans = _found_in(chunk.content, asked.find) if asked.find else highlights(chunk.content, asked.q) if asked.q else ()
-    is_text = chunk.chunk_type == Chunk.Type.TEXT
-    boxes = source.boxes(chunk.start_at, chunk.end_at) if source and is_text else []
+    boxes = boxes_of(source, chunk) if source else []
     page = next((position["page"] for position in chunk.positions if "page" in position), None)
     return PassageRow(
         chunk=chunk,
@@ -157,7 +187,15 @@ def row_of(document: Document, chunk: Chunk, source: Source | None, asked: Asked
         boxes=json.dumps([{name: round(value, 5) for name, value in box.items()} for box in boxes]) if boxes else "",
         page=boxes[0]["page"] if boxes else page,  # type: ignore[arg-type]
         chosen=chosen is not None and chosen.pk == chunk.pk,
+        pictures=thumbnails(pictures, named_in(chunk)),
     )
+
+
+def named_in(chunk: Chunk) -> str:
+    """The text that names the pictures shown with a passage."""
+    if chunk.chunk_type == Chunk.Type.TEXT:
+        return chunk.content
+    return "".join(f"![]({url})" for url in re.findall(r"resource://[0-9a-f-]{36}", chunk.image_info)[:1])
 
 
 def passages_context(actor: Actor, document: Document, source: Source | None, asked: Asked, chosen: Chunk | None) -> dict[str, Any]:
@@ -171,10 +209,11 @@ def passages_context(actor: Actor, document: Document, source: Source | None, as
         rank = passage_rank(actor=actor, chunk=chosen, keyword=asked.find, state=asked.state) if chosen else None
         page = rank // PER_PAGE + 1 if rank is not None else 1
     shown = list(rows[(page - 1) * PER_PAGE : page * PER_PAGE])
+    pictures = pictures_of(actor, map(named_in, shown))
     address = reader_address(document)
     here = {"from": (page - 1) * PER_PAGE + 1 if total else 0, "to": min(page * PER_PAGE, total), "total": f"{total:,}"}
     return {
-        "passages": [row_of(document, chunk, source, asked, chosen) for chunk in shown],
+        "passages": [row_of(document, chunk, source, asked, chosen, pictures) for chunk in shown],
         "passages_total": total,
         "passages_counts": counts,
         "passages_pages": pages,

@@ -61,6 +61,8 @@ WARNINGS = {
     "hidden_slide": gettext_lazy("A hidden slide was read as well"),
     "formula_not_calculated": gettext_lazy("A formula was never calculated, so its value is unknown"),
     "replaced_characters": gettext_lazy("Some characters could not be read in this encoding"),
+    "pictures_unread": gettext_lazy("The text in some pictures could not be read"),
+    "pictures_undescribed": gettext_lazy("Some pictures could not be described by the vision model; the document is found without it"),
     "images_skipped": gettext_lazy("There are more pictures than are kept"),
     "tables_skipped": gettext_lazy("Tables were looked for on the first pages only"),
     "invalid_csv": gettext_lazy("The table breaks the rules of CSV, so it was read as text"),

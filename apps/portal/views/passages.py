@@ -17,7 +17,8 @@ from apps.knowledge.selectors import chunk_get, document_get
 from apps.knowledge.services import chunk_revert, chunk_update
 from apps.portal.reader.diffing import word_diff
 from apps.portal.reader.history import history_context
-from apps.portal.reader.passages import Asked, reader_address, row_of
+from apps.portal.reader.passages import Asked, named_in, reader_address, row_of
+from apps.portal.reader.pictures import pictures_of
 from apps.portal.reader.source import source_of
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, done, is_htmx
@@ -40,7 +41,7 @@ class PassagePage(PageView):
     def row(self, document: Document, chunk: Chunk, *, status: int = 200) -> HttpResponse:
         """The passage as it is now, in its place in the list."""
         asked = Asked.read(self.request.GET)
-        row = row_of(document, chunk, source_of(document), asked, chunk)
+        row = row_of(document, chunk, source_of(document), asked, chunk, pictures_of(self.actor, [named_in(chunk)]))
         context = {"passage": row, "document": document, "may_edit": allowed(self.actor, "chunk.write", document), "asked": asked}
         return self.page("portal/_passage.html", context, status=status)
 

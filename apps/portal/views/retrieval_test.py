@@ -54,7 +54,7 @@ class RetrievalTestView(PageView):
             )
         except DomainError as error:
             return {"test_error": error}
-        context = {"results": results, "legs": legs_of(results, asked), **answer_context(base, results, asked)}
+        context = {"results": results, "legs": legs_of(results, asked), **answer_context(self.actor, base, results, asked)}
         if asked.why:
             context |= whynot_context(self.actor, base, asked)
         if asked.document:

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from apps.common.api.views import ApiView, Op
-from apps.common.errors import Forbidden, InvalidInput
-from apps.knowledge.selectors import as_uuid, public_links
+from apps.common.errors import InvalidInput
+from apps.knowledge.selectors import as_uuid, check_public_links, public_links
 from apps.retrieval.api.serializers import HybridSearchIn, KnowledgeSearchIn, ResultOut, SearchQuery
 from apps.retrieval.asking import search_asked
 from apps.retrieval.context import context_of
@@ -43,8 +43,7 @@ class SearchApiView(ApiView):
         """Raises: InvalidInput on another value; Forbidden for an API key that is limited to some bases."""
         if self.asked()["resource_urls"] == "handle":
             return False
-        if self.actor.kind == "key" and self.actor.kb_uids is not None:
-            raise Forbidden(_("A key limited to some bases cannot make public links."), code="key_scope")
+        check_public_links(self.actor)
         return True
 
     def hits(self, found: list[Any] | None, links: bool, **extra: Any) -> Response:

@@ -20,7 +20,7 @@ from apps.ingestion.plugins.parsers import (  # noqa: F401 - importing registers
     structured,
     web,
 )
-from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, Parser, ParseRequest, ParseWarning, Progress, parsers
+from apps.ingestion.plugins.protocol import ENGINES, ParsedDocument, ParseFailure, Parser, ParseRequest, ParseWarning, Progress, parsers
 from apps.ingestion.plugins.sniff import ACCEPTED, extension_of, sniff
 
 
@@ -35,6 +35,9 @@ def parser_for(request: ParseRequest) -> tuple[str, Parser, str]:
     if kind.family == "locked":
         raise ParseFailure("locked", "the file is encrypted with a password; save it without one and upload it again")
     media_type = request.media_type or kind.media_type
+    if kind.family in ENGINES.get(request.engine, ()) and request.engine in ("text", "office"):
+        name = "legacy" if request.engine == "office" else request.engine
+        return name, parsers.get(name), kind.media_type
     for name, parser in parsers:
         if request.media_type and request.media_type in parser.media_types:
             return name, parser, media_type

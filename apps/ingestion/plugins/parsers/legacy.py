@@ -9,6 +9,7 @@ from typing import Literal
 from apps.ingestion.plugins.builder import DocumentBuilder
 from apps.ingestion.plugins.markdown_blocks import Context, add_markdown
 from apps.ingestion.plugins.protocol import ParsedDocument, ParseFailure, ParseRequest, Position, Progress, parsers
+from apps.ingestion.plugins.sniff import DOCX, PPTX
 
 
 def office_markdown(path: Path, kind: Literal["doc", "ppt", "docx", "pptx"]) -> str:
@@ -28,14 +29,16 @@ def office_markdown(path: Path, kind: Literal["doc", "ppt", "docx", "pptx"]) -> 
         raise ParseFailure("corrupt", f"the file is damaged and cannot be read: {message}") from error
 
 
+_KINDS: dict[str, Literal["doc", "ppt", "docx", "pptx"]] = {"application/vnd.ms-powerpoint": "ppt", DOCX: "docx", PPTX: "pptx"}
+
+
 @parsers.register("legacy")
 class LegacyOfficeParser:
     media_types = ("application/msword", "application/vnd.ms-powerpoint")
     extensions = ("doc", "ppt", "dot", "pps")
 
     def parse(self, request: ParseRequest, progress: Progress) -> ParsedDocument:
-        slides = request.media_type == "application/vnd.ms-powerpoint"
-        text = office_markdown(request.path, "ppt" if slides else "doc")
+        text = office_markdown(request.path, _KINDS.get(request.media_type, "doc"))
         builder = DocumentBuilder(request.max_chars)
         add_markdown(builder, text, Context(place=lambda first, last: Position()))
         progress(1, 1, "files")

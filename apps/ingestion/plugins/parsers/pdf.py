@@ -108,6 +108,8 @@ class PdfParser:
         elif not text.strip():
             page.state = "scan" if shapes.pictures or shapes.paths >= 200 else "blank"
             page.note = "objects" if shapes.total else ""
+        elif request.engine == "ocr" and text.strip():
+            page.state = "scan"  # its text layer is not to be trusted; where OCR cannot be, it is all there is
         elif len(text) < FEW_CHARS and shapes.picture_share > BIG_PICTURE:
             page.state = "scan"
         if page.state in ("garbled", "scan") and request.ocr and (not request.ocr_pages or page.number in request.ocr_pages):

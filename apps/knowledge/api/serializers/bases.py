@@ -179,6 +179,7 @@ class SettingsIn(serializers.Serializer[Any]):
     multimodal = ObjectField(required=False)
     nodeExtract = ObjectField(required=False)
     questionGeneration = ObjectField(required=False)
+    retrieval = ObjectField(required=False, help_text="{fusion: minmax | rrf, weights: [words, meaning]}; an addition of this portal.")
     storageProvider = serializers.ChoiceField(choices=["local"], required=False, allow_blank=True)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +198,20 @@ def _snake(value: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     return {names.get(key, key): item for key, item in value.items()}
 
 
-def settings_out(row: BaseRow, *, has_files: bool, embedding: dict[str, Any], chat: dict[str, Any]) -> dict[str, Any]:
+def _multimodal(vlm: dict[str, Any], vision: dict[str, Any]) -> dict[str, Any]:
+    shown: dict[str, Any] = {"enabled": bool(vlm.get("enabled")), "storageType": "local"}
+    if vision:
+        shown["vlm"] = {**vision, "interfaceType": "openai"}
+    if vlm.get("description_language"):
+        shown["descriptionLanguage"] = vlm["description_language"]
+    if vlm.get("custom_instructions"):
+        shown["customInstructions"] = vlm["custom_instructions"]
+    return shown
+
+
+def settings_out(
+    row: BaseRow, *, has_files: bool, embedding: dict[str, Any], chat: dict[str, Any], vision: dict[str, Any]
+) -> dict[str, Any]:
     """The settings of a base in the shape of the initialization routes (contract knowledge 3.10)."""
     base = row.base
     chunking = {"chunk_size": 0, "chunk_overlap": 0, "separators": [], **base.chunking_config}
@@ -206,7 +220,11 @@ def settings_out(row: BaseRow, *, has_files: bool, embedding: dict[str, Any], ch
     shown: dict[str, Any] = {
         "hasFiles": has_files,
         "rerank": {"enabled": False, "modelName": "", "baseUrl": "", "credentials": {"apiKey": False}},
-        "multimodal": {"enabled": bool(vlm.get("enabled")), "storageType": "local"},
+        "multimodal": _multimodal(vlm, vision),
+        "retrieval": {
+            "fusion": base.retrieval_config.get("fusion") or "minmax",
+            "weights": base.retrieval_config.get("weights") or [0.5, 0.5],
+        },
         "documentSplitting": {names[key]: value for key, value in chunking.items() if key in names},
         "nodeExtract": _camel_extract(extract) if extract.get("enabled") else {"enabled": False},
         "questionGeneration": {

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from apps.common.api.views import PageQuery
 from apps.knowledge.models import Chunk, DocumentImage
 from apps.knowledge.rules.gallery import Attribute
+from apps.knowledge.selectors.images import presigned_path, public_path
 
 
 def _text(help_text: str) -> serializers.CharField:
@@ -24,6 +25,9 @@ class ImageListQuery(PageQuery):
     sort_order = _text("desc (default) or asc")
     is_enabled = _text("true: enabled only; any other text: disabled only.")
     attr_filters = _text('{"system:contain.text": ["block"]}')
+    resource_urls = serializers.ChoiceField(
+        choices=["handle", "public"], required=False, default="handle", help_text="public: links that need no sign-in for an hour."
+    )
     attr_rules = _text('{"system:contain.text": {"none": "off", "block": "on"}}')
 
 
@@ -57,6 +61,9 @@ class ImageOut(serializers.Serializer[DocumentImage]):
         row = super().to_representation(instance)
         if instance.attrs is None:
             row.pop("attrs", None)
+        if root := self.context.get("root"):
+            row["url"] = f"{root}{public_path(instance)}"
+            row["original_url"] = f"{root}{presigned_path(instance.space_id, instance.url)}"
         return row
 
 

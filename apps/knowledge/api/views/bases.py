@@ -10,7 +10,8 @@ from apps.common.api.errors import is_proxied
 from apps.common.api.views import ApiView, Empty, Op
 from apps.knowledge.api.serializers.bases import BaseIn, BaseListQuery, BaseOut, BaseUpdateIn, SettingsIn, settings_out
 from apps.knowledge.api.serializers.chunks import ActivityOut, ActivityQuery
-from apps.knowledge.rules.configs import chat_in_use, embedding_in_use
+from apps.knowledge.rules.configs import chat_in_use, embedding_in_use, vision_in_use
+from apps.knowledge.rules.pictures import vision_model_of
 from apps.knowledge.selectors import activity_list, actor_names, base_get, base_list, base_row, has_documents, move_targets
 from apps.knowledge.services import (
     base_clear,
@@ -130,7 +131,9 @@ class BaseSettingsView(ApiView):
         has_files = has_documents(actor=self.actor, base=base)
         embedding = embedding_in_use(base.embedding_model_id) if base.indexing_strategy.get("vector_enabled") else {}
         chat = chat_in_use(base.summary_model_id)
-        return self.render(settings_out(base_row(actor=self.actor, base=base), has_files=has_files, embedding=embedding, chat=chat))
+        vision = vision_in_use(vision_model_of(base))
+        row = base_row(actor=self.actor, base=base)
+        return self.render(settings_out(row, has_files=has_files, embedding=embedding, chat=chat, vision=vision))
 
     def put(self, request: Any, kb_id: str) -> Response:
         body = self.read()

@@ -17,7 +17,18 @@ from apps.knowledge.api.serializers.images import FileQuery, GalleryOut, ImageIn
 from apps.knowledge.downloads import Original
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.rules.gallery import ATTRIBUTES
-from apps.knowledge.selectors import ImageFilters, base_get, chunk_get, document_get, file_of, image_list, is_locator, public_file
+from apps.knowledge.selectors import (
+    ImageFilters,
+    base_get,
+    check_public_links,
+    chunk_get,
+    document_get,
+    file_of,
+    image_list,
+    is_locator,
+    presigned_file,
+    public_file,
+)
 from apps.knowledge.services import image_info_update
 
 TAGS = ("images",)
@@ -42,6 +53,9 @@ class ImageListView(ApiView):
         asked = self.asked()
         base = base_get(actor=self.actor, kb_id=kb_id)
         page, page_size = asked.pop("page"), asked.pop("page_size")
+        if asked.pop("resource_urls") == "public":
+            check_public_links(self.actor)
+            self.render_context = {"root": request.build_absolute_uri("/").rstrip("/")}
         return self.page(image_list(actor=self.actor, base=base, filters=ImageFilters(**asked)), page, page_size)
 
 
@@ -106,6 +120,17 @@ class PublicFileView(PageView):
 
     def get(self, request: HttpRequest, token: str) -> HttpResponseBase:
         return sent(request, lambda: public_file(token=token), "private, max-age=300")
+
+
+class PresignedFileView(PageView):
+    """The same by a link that carries its file, its end and a signature (contract knowledge 9.1)."""
+
+    actions = {"GET": "file.public"}
+
+    def get(self, request: HttpRequest) -> HttpResponseBase:
+        names = {"locator": "file_path", "tenant_id": "tenant_id", "expires": "expires", "signature": "sig"}
+        given = {name: request.GET.get(parameter, "") for name, parameter in names.items()}
+        return sent(request, lambda: presigned_file(**given), "private, max-age=300")
 
 
 def sent(request: HttpRequest, find: Callable[[], Original], cache: str) -> HttpResponseBase:

@@ -3,9 +3,11 @@
 //   data-upload-url, data-upload-field ("file"), data-upload-name-field ("fileName": the path inside a dropped folder),
 //   data-upload-extra (JSON of further fields), data-upload-accept ("pdf,docx"), data-upload-max-bytes,
 //   data-upload-space (space id, sent as X-Tenant-ID), data-upload-folder-from (selector of a field with the folder to put files in),
+//   data-upload-confirm (address of the dialog that asks where to and how, before anything is sent),
 //   data-upload-states (address that tells what became of stored documents: ?ids=a,b -> {id: {state, text, href}})
 // Answers are the contract's JSON. Each stored file dispatches kb:uploaded on the body, the end of a batch kb:uploads-done.
-import { csrfToken, parseJson, reasonOf } from "../core/dom.js";
+import { csrfToken, on, parseJson, reasonOf } from "../core/dom.js";
+import { htmx } from "../core/htmx.js";
 import { say, sizeText } from "../core/i18n.js";
 
 const PARALLEL = 3;
@@ -56,7 +58,16 @@ export const uploads = {
     return this.list.length;
   },
   get done() {
+    return this.list.filter((item) => item.state === "done" && !item.reading).length;
+  },
+  get stored() {
     return this.list.filter((item) => item.state === "done" || item.state === "duplicate").length;
+  },
+  get reading() {
+    return this.list.filter((item) => item.state === "done" && item.reading).length;
+  },
+  get skipped() {
+    return this.list.filter((item) => item.state === "duplicate" || item.state === "cancelled").length;
   },
   get failed() {
     return this.list.filter((item) => item.state === "failed").length;
@@ -75,6 +86,17 @@ export const uploads = {
     const sent = this.list.reduce((sum, item) => sum + (OPEN.has(item.state) ? item.sent : item.size), 0);
     return Math.round((100 * sent) / all);
   },
+  /** The bar in parts, each with its start and width in percent: done, being read, being sent, failed, skipped; the rest waits. */
+  get bar() {
+    const parts = {};
+    let at = 0;
+    for (const name of ["done", "reading", "sending", "failed", "skipped"]) {
+      const width = (100 * this[name]) / (this.total || 1);
+      parts[name] = { x: at, width };
+      at += width;
+    }
+    return parts;
+  },
 
   add(files, target) {
     const me = uploads.me;
@@ -82,7 +104,7 @@ export const uploads = {
       // The same file dropped twice while it waits is one file.
       const twin = file && me.list.find((item) => OPEN.has(item.state) && item.path === path && item.size === file.size && item.url === target.url);
       if (twin) continue;
-      const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", note: say("upload.waiting"), link: "", wantsSignIn: false, url: target.url, retryable: true };
+      const item = { id: nextId++, path, name: path.split("/").pop(), size: file?.size ?? 0, sent: 0, state: "waiting", reading: false, note: say("upload.waiting"), link: "", wantsSignIn: false, url: target.url, retryable: true };
       jobs.set(item.id, { file, target, xhr: null });
       const refusal = refuse(file, target);
       if (refusal) Object.assign(item, { state: "failed", note: refusal, retryable: false });
@@ -98,7 +120,7 @@ export const uploads = {
       if (!next) break;
       send(next);
     }
-    if (!me.busy && me.total) document.body.dispatchEvent(new CustomEvent("kb:uploads-done", { bubbles: true, detail: { done: me.done, failed: me.failed } }));
+    if (!me.busy && me.total) document.body.dispatchEvent(new CustomEvent("kb:uploads-done", { bubbles: true, detail: { done: me.stored, failed: me.failed } }));
   },
 
   retry(item) {
@@ -191,6 +213,7 @@ function pauseSignedOut() {
 /** Leaving for the sign-in page would lose the chosen files: they stay, and the tray says where to sign in. */
 document.addEventListener("kb:signed-out", (event) => {
   const me = uploads.me;
+  if (asked) return event.preventDefault(); // its files go to the tray in a moment
   if (!me?.list.some((item) => OPEN.has(item.state) || item.wantsSignIn)) return;
   event.preventDefault();
   pauseSignedOut();
@@ -228,6 +251,7 @@ function follow(item, id) {
   const job = jobs.get(item.id);
   if (!id || !job?.target.states) return;
   job.documentId = id;
+  item.reading = true;
   following ||= setTimeout(askStates, FOLLOW_MS);
 }
 
@@ -249,7 +273,10 @@ function settle(item, now) {
   const job = jobs.get(item.id);
   if (!job) return;
   // A document that is gone (deleted meanwhile) has no more news.
-  if (!now || now.state) job.documentId = "";
+  if (!now || now.state) {
+    job.documentId = "";
+    item.reading = false;
+  }
   if (!now) return;
   item.note = now.text;
   item.link ||= now.href;
@@ -286,8 +313,64 @@ function targetOf(element) {
     space: data.uploadSpace ?? "",
     folder: (data.uploadFolderFrom && document.querySelector(data.uploadFolderFrom)?.value) || "",
     states: data.uploadStates ?? "",
+    confirm: data.uploadConfirm ?? "",
   };
 }
+
+// What is asked before the files are sent. They wait here while the dialog is open; closing it sends nothing.
+let asked = null;
+
+async function ask(files, target) {
+  if (!files.length) return;
+  if (!target.confirm || !document.getElementById("dialog-slot")) return uploads.add(files, target);
+  asked = { files, target };
+  const described = files.map(({ file, path }) => ({ path, size: file?.size ?? 0 }));
+  const chosen = document.querySelector("[data-selection]")?.kbSelected?.();
+  const values = { files: JSON.stringify(described), folder: target.folder, ids: chosen && !chosen.everything ? chosen.ids : [] };
+  await htmx.ajax("POST", target.confirm, { target: "#dialog-slot", values }).catch(() => null);
+  // Nobody could be asked (the line is dead, the session over): the tray says so for each file and tries again.
+  if (asked && !document.getElementById("upload-confirm")) {
+    asked = null;
+    uploads.add(files, target);
+  }
+}
+
+const partOf = (text) => parseJson(text ?? "") ?? {};
+
+function wishesIn(form) {
+  const parts = [...form.querySelectorAll("[data-wish]")].map((field) => partOf(field.value));
+  for (const box of form.querySelectorAll("[data-wish-on]")) parts.push(partOf(box.checked ? box.dataset.wishOn : box.dataset.wishOff));
+  return Object.assign({}, ...parts);
+}
+
+on(
+  "submit",
+  "#upload-confirm",
+  (event, form) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    if (!asked) return;
+    const { files, target } = asked;
+    asked = null;
+    const values = new FormData(form);
+    const extra = { ...target.extra };
+    const tags = values.getAll("tag");
+    if (tags.length) extra.tag_ids = tags.join(",");
+    if (values.get("on_same_name")) extra.on_same_name = values.get("on_same_name");
+    const wishes = wishesIn(form);
+    if (Object.keys(wishes).length) extra.process_config = JSON.stringify(wishes);
+    uploads.add(files, { ...target, extra, folder: (values.get("folder") ?? "").trim().replace(/^\/+|\/+$/g, "") });
+    form.closest("dialog").close();
+  },
+  true,
+);
+document.addEventListener(
+  "close",
+  (event) => {
+    if (event.target.querySelector?.("#upload-confirm")) asked = null;
+  },
+  true,
+);
 
 /** The drop zone; with data-upload-page files may be dropped anywhere on the page. */
 export const fileDrop = () => ({
@@ -329,7 +412,7 @@ export const fileDrop = () => ({
   picked(event) {
     const files = [...event.target.files].map((file) => ({ file, path: file.webkitRelativePath || file.name }));
     event.target.value = "";
-    uploads.add(files, targetOf(this.$root));
+    ask(files, targetOf(this.$root));
   },
   enter() {
     this.over = true;
@@ -342,7 +425,7 @@ export const fileDrop = () => ({
     event.stopPropagation();
     this.over = false;
     const target = targetOf(this.$root);
-    uploads.add(await filesOf(event.dataTransfer), target);
+    ask(await filesOf(event.dataTransfer), target);
   },
 });
 
@@ -366,8 +449,8 @@ export const uploadTray = () => ({
     return this.$store.uploads.total > 0;
   },
   get title() {
-    const { done, total, busy, failed } = this.$store.uploads;
-    return say(busy ? "upload.active" : "upload.finished", { done: busy ? Math.min(total, done + failed + 1) : done, total });
+    const { stored, total, busy, failed } = this.$store.uploads;
+    return say(busy ? "upload.active" : "upload.finished", { done: busy ? Math.min(total, stored + failed + 1) : stored, total });
   },
   iconOf(item) {
     const sprite = document.querySelector('meta[name="icon-sprite"]')?.content ?? "";

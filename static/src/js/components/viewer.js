@@ -31,9 +31,11 @@ function show(link) {
   box.querySelector(".viewer__title").textContent = link.dataset.title;
   box.querySelector(".viewer__count").textContent = `${all.indexOf(link) + 1} / ${all.length}`;
   box.querySelector(".viewer__facts").textContent = link.dataset.facts;
-  const text = box.querySelector(".viewer__text");
-  text.textContent = link.dataset.text;
-  text.hidden = !link.dataset.text;
+  for (const name of ["caption", "text"]) {
+    const words = box.querySelector(`.viewer__${name}`);
+    words.textContent = link.dataset[name];
+    words.hidden = !link.dataset[name] || (link.dataset[name] === link.dataset.title && link.dataset.title.length < 60);
+  }
   box.querySelector(".viewer__source").href = link.dataset.href;
   box.querySelector('[data-viewer="previous"]').disabled = link === all[0];
   box.querySelector('[data-viewer="next"]').disabled = link === all.at(-1);
