@@ -1,0 +1,249 @@
+"""The search of a turn: decision, events, the passages an answer is given, and the row of the retrieval log."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db import DatabaseError
+from django.utils.translation import gettext as _
+
+from apps.chat.answerers.evidence import Source
+from apps.chat.models import Citation
+from apps.chat.turns.channel import Channel
+from apps.chat.turns.plan import Plan
+from apps.common.errors import DomainError, TransientError
+from apps.knowledge.models import passage_hash
+from apps.retrieval.models import RetrievalLog
+from apps.retrieval.selectors import (
+    Decision,
+    Found,
+    KnowledgeHit,
+    Passage,
+    decide,
+    parse_references,
+    search_knowledge_base,
+    turn_logged,
+)
+
+log = logging.getLogger(__name__)
+
+TOOL = "knowledge_search"
+LOADED = 8  # contract 2.5: `match_type` of what was named, not found
+PACKAGED = "multilingual-e5-small"
+
+
+@dataclass(slots=True)
+class Looked:
+    """What a turn found: hits numbered from 1 in their order; `error`: code of what the search failed with."""
+
+    decision: Decision
+    hits: list[KnowledgeHit] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    found: Found | None = None
+    error: str = ""
+    budget: int = 0
+    took_ms: float = 0.0
+
+    def sources(self) -> list[Source]:
+        """The hits as answerers see them."""
+        packaged = self.found is not None and self.found.results is not None and _is_packaged(self.found.results.legs)
+        return [
+            Source(
+                number,
+                hit.chunk.content,
+                exact=hit.passage is not None and hit.passage.exact and bool(hit.passage.matched_terms),
+                nearness=_nearness(hit.passage) if packaged else None,
+                explicit=hit.hit_reason == "explicit",
+            )
+            for number, hit in enumerate(self.hits, 1)
+        ]
+
+    def compared(self) -> list[str]:
+        """Passages of the search that are not among the hits."""
+        taken = {hit.chunk.pk for hit in self.hits}
+        results = self.found.results.hits if self.found is not None and self.found.results is not None else []
+        return [passage.chunk.content for passage in results if passage.chunk.pk not in taken]
+
+    def summary(self) -> dict[str, Any]:
+        """What the page says of it later (`Message.search`)."""
+        results = self.found.results if self.found is not None else None
+        legs = {name: {key: str(leg[key]) for key in ("status", "code", "reason") if leg.get(key)} for name, leg in results.legs.items()} if results else {}
+        return {
+            "searched": self.decision.use,
+            "rule": self.decision.rule,
+            "bases": results.bases if results else 0,
+            "found": len(results.hits) if results else len(self.hits),
+            "used": len(self.hits),
+            "took_ms": round(self.took_ms, 1),
+            "missing": self.missing,
+            "error": self.error,
+            "legs": legs,
+            "budget_chars": self.budget,
+        }
+
+
+def _is_packaged(legs: dict[str, dict[str, Any]]) -> bool:
+    return PACKAGED in str(legs.get("vector", {}).get("space", ""))
+
+
+def _nearness(passage: Passage | None) -> float | None:
+    return passage.vector_leg.score if passage is not None and passage.vector_leg is not None else None
+
+
+def look_up(plan: Plan, channel: Channel, budget: int) -> Looked:
+    """Decide, search, tell both, log it. A search that fails is told and the turn goes on without."""
+    decision = decide(plan.message, True)
+    if plan.force and not decision.use:
+        decision = Decision(True, "asked_for")
+    looked = Looked(decision, budget=budget)
+    if decision.use:
+        search_told(plan, channel, looked, plan.message, call_id="search-1")
+    injected = sum(len(hit.snippet) for hit in looked.hits)
+    turn_logged(
+        actor=plan.actor,
+        door=RetrievalLog.Door.ASK,
+        query=plan.message,
+        scope=plan.scope,
+        decision=decision,
+        found=looked.found,
+        budget_chars=budget,
+        injected_chars=injected,
+        error=looked.error,
+    )
+    return looked
+
+
+def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, call_id: str) -> None:
+    """Search and tell it: the events of a plain chat stream and the contract's tool call, both true."""
+    started = time.perf_counter()
+    channel.emit("knowledge_search_start", data={"query": query})
+    channel.emit(
+        "tool_call",
+        f"Calling tool: {TOOL}",
+        data={"tool_name": TOOL, "arguments": {"search_source": "knowledge", "query": query}, "tool_call_id": call_id},
+    )
+    base = {"tool_name": TOOL, "tool_call_id": call_id}
+    try:
+        found = searched(plan, query, looked.budget)
+    except (DomainError, TransientError, DatabaseError) as error:
+        looked.error = getattr(error, "code", "database")
+        looked.took_ms = (time.perf_counter() - started) * 1000
+        log.warning("the search of a turn failed: %s", error, exc_info=True)
+        text = _("The search failed; the question was answered without it.")
+        channel.emit("knowledge_search_error", text, data={"message": text, "code": looked.error})
+        channel.emit("tool_result", data={**base, "success": False, "error": text, "duration_ms": round(looked.took_ms)})
+        return
+    looked.found, looked.hits, looked.missing = found, found.hits, found.missing
+    looked.took_ms = (time.perf_counter() - started) * 1000
+    candidates = len(found.results.hits) if found.results is not None else len(found.hits)
+    told = {
+        **base,
+        "success": True,
+        "error": "",
+        "duration_ms": round(looked.took_ms),
+        "count": len(found.hits),
+        "doc_count": len({hit.document.pk for hit in found.hits}),
+        "web_count": 0,
+        "search_source": "knowledge",
+        "candidate_count": candidates,
+        "output": "\n".join(f"[{number}] {hit.title}" for number, hit in enumerate(found.hits, 1)),
+    }
+    channel.emit("tool_result", data=told)
+    paths = [hit.path for hit in found.hits]
+    if paths:
+        channel.emit("knowledge_search_done", data={"count": len(paths), "paths": paths, "missing": found.missing})
+    else:
+        channel.emit("knowledge_search_empty", data={"count": 0, "paths": [], "missing": found.missing})
+
+
+def searched(plan: Plan, query: str, budget: int) -> Found:
+    """What the bases of the turn hold about a text. Raises: what `search` raises, also when no leg could answer."""
+    found = search_knowledge_base(
+        actor=plan.actor,
+        query=query,
+        scope=plan.scope,
+        explicit_refs=parse_references(query),
+        total_budget_chars=budget,
+    )
+    legs = found.results.legs if found.results is not None else {}
+    if not found.hits and legs and all(leg["status"] in ("failed", "unavailable") for leg in legs.values()):
+        failed = next((leg for leg in legs.values() if leg["status"] == "failed"), None)
+        if failed is not None:
+            raise TransientError(str(failed.get("reason", "")), code=str(failed.get("code") or "search_failed"))
+    return found
+
+
+def citations_of(plan: Plan, hits: list[KnowledgeHit], *, first: int = 1) -> list[Citation]:
+    """The hits as rows of the answer, not stored yet: what the marks open, whatever becomes of the sources."""
+    return [_citation(plan, number, hit) for number, hit in enumerate(hits, first)]
+
+
+def _citation(plan: Plan, number: int, hit: KnowledgeHit) -> Citation:
+    chunk, document = hit.chunk, hit.document
+    return Citation(
+        space_id=plan.actor.space,
+        message_id=plan.answer_pk,
+        number=number,
+        chunk_uid=chunk.uid,
+        document_uid=document.uid,
+        kb_uid=document.kb.uid,
+        document_title=document.title,
+        document_version=document.version,
+        revision=chunk.content_revision,
+        content_hash=chunk.content_hash or passage_hash(chunk.content),
+        content=chunk.content,
+        positions=chunk.positions,
+        heading_path=chunk.heading_path,
+        hit_reason=hit.hit_reason,
+        score=hit.score,
+        match_type=hit.passage.match_type if hit.passage is not None else LOADED,
+        row={
+            "chunk_index": chunk.chunk_index,
+            "start_at": chunk.start_at,
+            "end_at": chunk.end_at,
+            "chunk_type": chunk.chunk_type,
+            "parent_chunk_id": str(chunk.parent.uid) if chunk.parent else "",
+            "image_info": chunk.image_info,
+            "knowledge_filename": document.file_name,
+            "knowledge_source": document.source,
+            "knowledge_channel": document.channel,
+            "path": hit.path,
+            "kb_name": document.kb.name,
+            "snippet": hit.snippet,
+        },
+    )
+
+
+def reference_row(citation: Citation, content: str | None = None) -> dict[str, Any]:
+    """A citation as the contract's reference object (2.5)."""
+    row = citation.row
+    return {
+        "id": str(citation.chunk_uid),
+        "content": citation.content if content is None else content,
+        "knowledge_id": str(citation.document_uid),
+        "knowledge_base_id": str(citation.kb_uid),
+        "chunk_index": row.get("chunk_index", 0),
+        "knowledge_title": citation.document_title,
+        "start_at": row.get("start_at", 0),
+        "end_at": row.get("end_at", 0),
+        "seq": row.get("chunk_index", 0),
+        "score": citation.score,
+        "match_type": citation.match_type,
+        "sub_chunk_id": [],
+        "metadata": {
+            "number": str(citation.number),
+            "hit_reason": citation.hit_reason,
+            "revision": str(citation.revision),
+            "path": row.get("path", ""),
+            **({"heading_path": " > ".join(citation.heading_path)} if citation.heading_path else {}),
+        },
+        "chunk_type": row.get("chunk_type", "text"),
+        "parent_chunk_id": row.get("parent_chunk_id", ""),
+        "image_info": row.get("image_info", ""),
+        "knowledge_filename": row.get("knowledge_filename", ""),
+        "knowledge_source": row.get("knowledge_source", ""),
+        "knowledge_channel": row.get("knowledge_channel", ""),
+    }
