@@ -36,9 +36,11 @@ __all__ = [
     "message_get",
     "message_list",
     "message_search",
+    "question_count",
     "reference_row",
     "session_get",
     "session_list",
+    "session_version",
     "sessions_get",
 ]
 
@@ -195,3 +197,18 @@ def chat_figures(*, actor: Actor) -> dict[str, int]:
     """{session_count, message_count} of the actor's own."""
     authorize(actor, "chat.history")
     return {"session_count": ChatSession.objects.visible_to(actor).count(), "message_count": Message.objects.visible_to(actor).count()}
+
+
+def session_version(*, actor: Actor, session: ChatSession) -> str:
+    """Changes whenever a page of the conversation would look different."""
+    authorize(actor, "chat.read", session)
+    rows = Message.objects.visible_to(actor).filter(session=session)
+    last = rows.order_by("-created_at", "-pk").values_list("pk", "state").first()
+    return f"{rows.count()}.{'.'.join(map(str, last or ()))}"
+
+
+def question_count(*, actor: Actor, session: ChatSession, after: Message | None = None) -> int:
+    """How many questions a conversation holds (after one of them)."""
+    authorize(actor, "chat.read", session)
+    rows = Message.objects.visible_to(actor).filter(session=session, role=Message.Role.USER)
+    return int((rows.filter(created_at__gt=after.created_at) if after is not None else rows).count())

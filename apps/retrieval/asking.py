@@ -52,8 +52,12 @@ def turn_logged(
     budget_chars: int,
     injected_chars: int,
     error: str = "",
+    rejected: bool = False,
 ) -> None:
-    """One row of the retrieval log for a turn or a tool call: what was decided by which rule, found, and put into the prompt."""
+    """One row of the retrieval log for a turn or a tool call: what was decided by which rule, found, and put into the prompt.
+
+    `rejected`: nothing of what was found can answer; the row keeps the passages and counts as a miss.
+    """
     results = found.results if found is not None else None
     row = row_of(actor, door, query[:MAX_LOGGED_CHARS], scope, Options(), results, error)
     row.decision, row.rule = ("search" if decision.use else "skip"), decision.rule
@@ -63,6 +67,8 @@ def turn_logged(
         row.hits, row.hits_count = [_turn_hit(hit) for hit in found.hits[:LOGGED_HITS]], len(found.hits)
         if results is None and not error:  # nothing but what was named
             row.outcome = RetrievalLog.Outcome.HIT if found.hits else RetrievalLog.Outcome.MISS
+        if rejected:
+            row.outcome = RetrievalLog.Outcome.MISS
     elif not decision.use:
         row.outcome = RetrievalLog.Outcome.SKIP
     journal.add(row)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,8 @@ from apps.chat.answerers.sentences import Sentence, plain, sentences
 from apps.retrieval.selectors import text_tokens
 
 MAX_SENTENCES = 4
+MAX_PARTS = 4  # questions in one message
+_PARTS = re.compile(r"[？?；;\n]+")
 MAX_CHARS = 700
 MAX_SENTENCE = 320
 LEAST = 0.45  # of what the best sentence has
@@ -37,6 +40,16 @@ def extract(question: str, found: Sequence[Source], *, general: bool = False) ->
     """The best sentences in reading order: passages by number, sentences as they stand. With `general`, how each passage begins."""
     if general:
         return _openings(found)
+    asked = [part for part in _PARTS.split(question) if len(part.strip()) > 1] or [question]
+    chosen: dict[tuple[int, int], Piece] = {}
+    for part in asked[:MAX_PARTS]:
+        for piece in _best(part, found, MAX_SENTENCES if len(asked) == 1 else 2):
+            chosen.setdefault((piece.number, piece.start), piece)
+    return [chosen[key] for key in sorted(chosen)] or _openings(found[:1])
+
+
+def _best(question: str, found: Sequence[Source], most: int) -> list[Piece]:
+    """At most `most` sentences for one question."""
     candidates = [
         _Candidate(source, sentence, frozenset(text_tokens(sentence.text)), rank)
         for rank, source in enumerate(found)
@@ -49,7 +62,7 @@ def extract(question: str, found: Sequence[Source], *, general: bool = False) ->
     chosen: list[_Candidate] = []
     said: set[str] = set()
     first = length = 0.0
-    while len(chosen) < MAX_SENTENCES and length < MAX_CHARS:
+    while len(chosen) < most and length < MAX_CHARS:
         scored = [(_gain(candidate, weighed, said), -at) for at, candidate in enumerate(candidates) if candidate not in chosen]
         if not scored:
             break
@@ -61,9 +74,6 @@ def extract(question: str, found: Sequence[Source], *, general: bool = False) ->
         chosen.append(candidate)
         said |= candidate.tokens
         length += len(candidate.sentence.text)
-    if not chosen:
-        return _openings(found[:1])
-    chosen.sort(key=lambda c: (c.source.number, c.sentence.start))
     return [Piece(_short(plain(c.sentence.text)), c.source.number, c.sentence.start) for c in chosen]
 
 

@@ -137,6 +137,12 @@ def turn_stop(*, actor: Actor, message: Message) -> bool:
     return True
 
 
+def connections_release(*, actor: Actor) -> None:
+    """Before an answer is streamed: whoever listens holds no database connection meanwhile."""
+    authorize(actor, "chat.read")
+    runner.release()
+
+
 def message_rate(*, actor: Actor, message: Message, rating: str, note: str = "") -> Message:
     """Say whether an answer helped; "" takes it back. Raises: InvalidInput for another word or for a question."""
     authorize(actor, "chat.manage", message.session)

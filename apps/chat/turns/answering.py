@@ -69,7 +69,7 @@ class _Turn:
     def _work(self) -> None:
         self.channel.check()
         chosen, budget = self._model()
-        self.looked = look_up(self.plan, self.channel, budget)
+        self.looked = look_up(self.plan, self.channel, budget, gated=chosen.model is None)
         self.steps = 1 if self.looked.decision.use else 0
         self.channel.check()
         self.citations = citations_of(self.plan, self.looked.hits)

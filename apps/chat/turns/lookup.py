@@ -10,7 +10,7 @@ from typing import Any
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
-from apps.chat.answerers.evidence import Source
+from apps.chat.answerers.evidence import Source, judge
 from apps.chat.models import Citation
 from apps.chat.turns.channel import Channel
 from apps.chat.turns.plan import Plan
@@ -23,7 +23,9 @@ from apps.retrieval.selectors import (
     KnowledgeHit,
     Passage,
     decide,
+    is_general,
     parse_references,
+    question_of,
     search_knowledge_base,
     turn_logged,
 )
@@ -46,6 +48,7 @@ class Looked:
     error: str = ""
     budget: int = 0
     took_ms: float = 0.0
+    rejected: int = 0  # passages that were found and cannot answer
 
     def sources(self) -> list[Source]:
         """The hits as answerers see them."""
@@ -85,6 +88,15 @@ class Looked:
         }
 
 
+def _gate(looked: Looked, query: str) -> None:
+    """Take away what cannot answer."""
+    question = question_of(query)
+    if is_general(question) and any(hit.hit_reason in ("kb_meta", "recent_synthesis") for hit in looked.hits):
+        return
+    if not judge(question, looked.sources(), looked.compared()).enough:
+        looked.rejected, looked.hits = len(looked.hits), []
+
+
 def _is_packaged(legs: dict[str, dict[str, Any]]) -> bool:
     return PACKAGED in str(legs.get("vector", {}).get("space", ""))
 
@@ -93,14 +105,17 @@ def _nearness(passage: Passage | None) -> float | None:
     return passage.vector_leg.score if passage is not None and passage.vector_leg is not None else None
 
 
-def look_up(plan: Plan, channel: Channel, budget: int) -> Looked:
-    """Decide, search, tell both, log it. A search that fails is told and the turn goes on without."""
+def look_up(plan: Plan, channel: Channel, budget: int, *, gated: bool) -> Looked:
+    """Decide, search, tell both, log it. A search that fails is told and the turn goes on without.
+
+    `gated`: what cannot answer counts as not found, since the built-in answerer would quote anything; a model judges by itself.
+    """
     decision = decide(plan.message, True)
     if plan.force and not decision.use:
         decision = Decision(True, "asked_for")
     looked = Looked(decision, budget=budget)
     if decision.use:
-        search_told(plan, channel, looked, plan.message, call_id="search-1")
+        search_told(plan, channel, looked, plan.message, call_id="search-1", gated=gated)
     injected = sum(len(hit.snippet) for hit in looked.hits)
     turn_logged(
         actor=plan.actor,
@@ -112,11 +127,12 @@ def look_up(plan: Plan, channel: Channel, budget: int) -> Looked:
         budget_chars=budget,
         injected_chars=injected,
         error=looked.error,
+        rejected=bool(looked.rejected),
     )
     return looked
 
 
-def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, call_id: str) -> None:
+def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, call_id: str, gated: bool) -> None:
     """Search and tell it: the events of a plain chat stream and the contract's tool call, both true."""
     started = time.perf_counter()
     channel.emit("knowledge_search_start", data={"query": query})
@@ -137,6 +153,8 @@ def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, cal
         channel.emit("tool_result", data={**base, "success": False, "error": text, "duration_ms": round(looked.took_ms)})
         return
     looked.found, looked.hits, looked.missing = found, found.hits, found.missing
+    if gated:
+        _gate(looked, query)
     looked.took_ms = (time.perf_counter() - started) * 1000
     candidates = len(found.results.hits) if found.results is not None else len(found.hits)
     told = {
@@ -144,15 +162,15 @@ def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, cal
         "success": True,
         "error": "",
         "duration_ms": round(looked.took_ms),
-        "count": len(found.hits),
-        "doc_count": len({hit.document.pk for hit in found.hits}),
+        "count": len(looked.hits),
+        "doc_count": len({hit.document.pk for hit in looked.hits}),
         "web_count": 0,
         "search_source": "knowledge",
         "candidate_count": candidates,
-        "output": "\n".join(f"[{number}] {hit.title}" for number, hit in enumerate(found.hits, 1)),
+        "output": "\n".join(f"[{number}] {hit.title}" for number, hit in enumerate(looked.hits, 1)),
     }
     channel.emit("tool_result", data=told)
-    paths = [hit.path for hit in found.hits]
+    paths = [hit.path for hit in looked.hits]
     if paths:
         channel.emit("knowledge_search_done", data={"count": len(paths), "paths": paths, "missing": found.missing})
     else:

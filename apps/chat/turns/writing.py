@@ -186,8 +186,9 @@ class Writer:
             return self.say(_("The search is not available at the moment, so nothing could be looked up. Try again in a little while."))
         question, sources = question_of(self.plan.message), looked.sources()
         general = asks_in_general(question) and any(hit.hit_reason in ("kb_meta", "recent_synthesis") for hit in looked.hits)
-        evidence = judge(question, sources, looked.compared())
-        pieces = extract(question, sources, general=general) if evidence.enough or general else []
+        # Where a model failed, its hits were not judged before.
+        enough = general or judge(question, sources, looked.compared()).enough
+        pieces = extract(question, sources, general=general) if enough else []
         if not pieces:
             told.reason, told.is_fallback = "not_found", True
             return self.say(self._not_found())
@@ -196,7 +197,7 @@ class Writer:
         self._say_in_pieces(written(pieces))
         titles = {hit.path: hit.title for number, hit in enumerate(looked.hits, 1) if number in {piece.number for piece in pieces}}
         listed = "\n".join(f"- 《{title}》：{path}" for path, title in titles.items())
-        self.say("\n\n" + _("Reference pages") + "：\n" + listed + "\n\n_" + how(reason) + "_")
+        self.say("\n\n" + _("Reference pages:") + "\n" + listed + "\n\n_" + how(reason) + "_")
 
     def _say_in_pieces(self, text: str) -> None:
         for at, line in enumerate(text.split("\n")):
