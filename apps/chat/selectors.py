@@ -88,7 +88,7 @@ def session_get(*, actor: Actor, session_id: Any) -> ChatSession:
     uid = session_id if isinstance(session_id, uuid.UUID) else as_uuid(str(session_id))
     found = ChatSession.objects.visible_to(actor).filter(uid=uid).first() if uid is not None else None
     if found is None:
-        raise NotFound("session not found", api_code=1003)
+        raise NotFound("session not found")
     return found  # type: ignore[no-any-return]
 
 
@@ -103,9 +103,11 @@ def message_get(*, actor: Actor, session: ChatSession, message_id: Any) -> Messa
     """Raises: NotFound for ids of no message of this conversation."""
     authorize(actor, "chat.read", session)
     uid = message_id if isinstance(message_id, uuid.UUID) else as_uuid(str(message_id))
-    found = Message.objects.visible_to(actor).filter(session=session, uid=uid).select_related("session").first() if uid is not None else None
+    found = (
+        Message.objects.visible_to(actor).filter(session=session, uid=uid).select_related("session").first() if uid is not None else None
+    )
     if found is None:
-        raise NotFound(_("Message not found"), api_code=1003)
+        raise NotFound(_("Message not found"))
     return settled(found)
 
 

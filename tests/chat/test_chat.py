@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.talking import Talk, of, said, types
 from tests.support.library import Library
+from tests.support.talking import Talk, of, said, types
 
 pytestmark = pytest.mark.django_db
 
@@ -40,7 +40,9 @@ def test_a_question_that_can_be_answered(library: Library) -> None:
     ]
     assert {event["id"] for event in events} == {"turn-1"}
     first = events[0]
-    assert first["session_id"] == talk.id and first["done"] is True and first["data"]["assistant_message_id"] == first["assistant_message_id"]
+    assert (
+        first["session_id"] == talk.id and first["done"] is True and first["data"]["assistant_message_id"] == first["assistant_message_id"]
+    )
     assert "传感器应每季度校准一次" in said(events) and "[1]" in said(events)
     assert len(of(events, "complete")) == 1
     assert [event["done"] for event in of(events, "answer")][-1] is True

@@ -77,12 +77,8 @@ class MarkFilter:
         if opened := _OPEN.search(line):
             return line[: opened.start()]
         # A mark at the very end may turn out to be a link: [1](...)
-        last = None
-        for last in _MARK.finditer(line):
-            pass
-        if last is not None and last.end() == len(line):
-            return line[: last.start()]
-        return line
+        marks = [match for match in _MARK.finditer(line) if match.end() == len(line)]
+        return line[: marks[0].start()] if marks else line
 
     def _marks(self, text: str) -> str:
         if self._code or ("`" in text and text.lstrip().startswith("```")):

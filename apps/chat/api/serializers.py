@@ -31,7 +31,7 @@ class SessionIn(serializers.Serializer[Any]):
 class SessionOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     title = serializers.CharField()
-    description = serializers.CharField()
+    description = serializers.CharField()  # type: ignore[assignment]
     tenant_id = serializers.IntegerField()
     user_id = serializers.CharField(required=False)
     is_pinned = serializers.BooleanField()
@@ -91,7 +91,9 @@ class ChatIn(serializers.Serializer[Any]):
     """A question. Members of upstream that have no meaning here (images, skills, web search) are ignored."""
 
     query = serializers.CharField(
-        trim_whitespace=False, max_length=8000, error_messages={"required": _("Say what you ask in `query`."), "blank": _("Type a question.")}
+        trim_whitespace=False,
+        max_length=8000,
+        error_messages={"required": _("Say what you ask in `query`."), "blank": _("Type a question.")},
     )
     knowledge_base_ids = ids()
     knowledge_ids = ids()
@@ -156,7 +158,7 @@ class MessageSearchIn(serializers.Serializer[Any]):
     session_ids = ids()
 
 
-class MessageOut(serializers.Serializer[Any]):
+class ChatMessageOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     session_id = serializers.UUIDField()
     request_id = serializers.CharField()

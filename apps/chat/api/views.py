@@ -18,7 +18,9 @@ TAGS = ["chat"]
 
 class SessionsView(ApiView):
     operations = {
-        "GET": Op("chat.read", "One's own conversations", query=s.SessionQuery, reply=s.SessionOut, shape="page", invalid_code=1000, tags=TAGS),
+        "GET": Op(
+            "chat.read", "One's own conversations", query=s.SessionQuery, reply=s.SessionOut, shape="page", invalid_code=1000, tags=TAGS
+        ),
         "POST": Op(
             "chat.ask",
             "Begin a conversation",
@@ -107,7 +109,12 @@ class SessionPinView(ApiView):
 class SessionTitleView(ApiView):
     operations = {
         "POST": Op(
-            "chat.manage", "Title a conversation by its first question", body=s.TitleIn, invalid_code=1000, tags=TAGS, description="`data` is the title."
+            "chat.manage",
+            "Title a conversation by its first question",
+            body=s.TitleIn,
+            invalid_code=1000,
+            tags=TAGS,
+            description="`data` is the title.",
         )
     }
 
@@ -122,7 +129,7 @@ class MessageLoadView(ApiView):
             "chat.read",
             "The newest messages of a conversation, oldest first",
             query=s.LoadQuery,
-            reply=s.MessageOut,
+            reply=s.ChatMessageOut,
             shape="list",
             invalid_code=1000,
             tags=TAGS,
@@ -148,7 +155,9 @@ class MessageView(ApiView):
 
 
 class MessageRatingView(ApiView):
-    operations = {"PUT": Op("chat.manage", "Say whether an answer helped", body=s.RatingIn, reply=s.MessageOut, invalid_code=1000, tags=TAGS)}
+    operations = {
+        "PUT": Op("chat.manage", "Say whether an answer helped", body=s.RatingIn, reply=s.ChatMessageOut, invalid_code=1000, tags=TAGS)
+    }
 
     def put(self, request: Any, session_id: str, message_id: str) -> Response:
         body, session = self.read(), selectors.session_get(actor=self.actor, session_id=session_id)
@@ -196,5 +205,3 @@ class ChatStatsView(ApiView):
 
     def get(self, request: Any) -> Response:
         return self.render(selectors.chat_figures(actor=self.actor))
-
-

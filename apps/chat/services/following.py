@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -19,7 +21,7 @@ POLL_S = 0.2  # for answers another process is writing
 SILENCE_S = 15.0
 
 
-async def turn_follow(*, actor: Actor, message: Message, since: int = 0) -> AsyncIterator[dict[str, Any] | None]:
+async def turn_follow(*, actor: Actor, message: Message, since: int = 0) -> AsyncGenerator[dict[str, Any] | None, None]:
     """Each event once, in order, until the last; None after every SILENCE_S without one.
 
     What this process writes comes at once, what another one writes within POLL_S. No database connection is held in between.
@@ -29,7 +31,7 @@ async def turn_follow(*, actor: Actor, message: Message, since: int = 0) -> Asyn
     channel = channel_of(message)
     if channel is not None:
         news = asyncio.Event()
-        forget = channel.listen(lambda: loop.call_soon_threadsafe(news.set))
+        forget = channel.listen(partial(_wake, loop, news))
         try:
             while True:
                 news.clear()
@@ -58,6 +60,12 @@ async def turn_follow(*, actor: Actor, message: Message, since: int = 0) -> Asyn
                 quiet_since = time.monotonic()
                 yield None
             await asyncio.sleep(POLL_S)
+
+
+def _wake(loop: asyncio.AbstractEventLoop, news: asyncio.Event) -> None:
+    """From the turn's thread; a listener whose loop has ended hears nothing."""
+    with contextlib.suppress(RuntimeError):
+        loop.call_soon_threadsafe(news.set)
 
 
 def _read(actor: Actor, message: Message, seq: int) -> tuple[list[dict[str, Any]], bool]:

@@ -10,14 +10,14 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.chat.models import ChatSession, Message
+from apps.chat.titles import title_of
+from apps.chat.turns.channel import hub
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
 from apps.common.policy import authorize
 from apps.common.text import clean_line
-from apps.retrieval.selectors import without_references
 
 MAX_TITLE = 200
-TITLE_CHARS = 40
 MAX_SESSIONS = 5000
 
 
@@ -98,16 +98,6 @@ def title_generate(*, actor: Actor, session: ChatSession, messages: Sequence[dic
     return title
 
 
-def title_of(question: str) -> str:
-    """A question as the name of its conversation: one line, its first clause, at most TITLE_CHARS characters."""
-    line = clean_line(without_references(question)).strip(" ?？。.!！")
-    if len(line) <= TITLE_CHARS:
-        return line
-    cut = line[:TITLE_CHARS]
-    space = cut.rfind(" ")
-    return (cut[:space] if space > TITLE_CHARS // 2 else cut).rstrip(" ,，、:：;；") + "…"
-
-
 def _title(raw: str) -> str:
     title = clean_line(raw)
     if len(title) > MAX_TITLE:
@@ -116,8 +106,6 @@ def _title(raw: str) -> str:
 
 
 def _stop_live(session_pks: list[int]) -> None:
-    from apps.chat.turns.channel import hub
-
     for pk in Message.objects.filter(session_id__in=session_pks, state=Message.State.RUNNING).values_list("pk", flat=True):
         channel = hub.find(pk)
         if channel is not None:

@@ -17,14 +17,14 @@ from django.utils.translation import gettext as _
 from apps.chat.answerers.citations import body_of
 from apps.chat.answerers.evidence import is_wide
 from apps.chat.models import ChatSession, Message
-from apps.chat.services.sessions import title_of
+from apps.chat.titles import title_of
 from apps.chat.turns import runner
 from apps.chat.turns.answering import answer
 from apps.chat.turns.channel import LEASE, hub
 from apps.chat.turns.plan import Plan
 from apps.common import context
 from apps.common.actor import Actor
-from apps.common.errors import Conflict, InvalidInput, NotFound
+from apps.common.errors import Conflict, InvalidInput, NotFound, RateLimited
 from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
 from apps.retrieval.selectors import Scope
@@ -54,7 +54,7 @@ class Asked:
 def turn_start(*, actor: Actor, session: ChatSession, asked: Asked) -> tuple[Message, Message]:
     """(question, answer): both stored, the answer being written from now on whether or not anybody listens.
 
-    Raises: InvalidInput for no or too long a question; NotFound for a base that is not there; Conflict when too many are being written.
+    Raises: InvalidInput for no or too long a question; NotFound for a base that is not there; RateLimited when too many are being written.
     """
     authorize(actor, "chat.ask", session)
     text = asked.text.replace("\0", "").strip()
@@ -164,7 +164,7 @@ def message_delete(*, actor: Actor, message: Message) -> None:
 def _room(actor: Actor) -> None:
     live = Message.objects.filter(state=Message.State.RUNNING, session__owner=actor.who, lease_until__gte=Now()).count()
     if live >= MAX_LIVE:
-        raise Conflict(_("Eight of your questions are being answered. Wait until one is done."), code="too_many_answers", http_status=429)
+        raise RateLimited(_("Eight of your questions are being answered. Wait until one is done."), code="too_many_answers")
 
 
 def _reply(question: Message, now: Any) -> Message:
@@ -194,9 +194,7 @@ def _bases(actor: Actor, asked: Asked) -> list[KnowledgeBase]:
     return found
 
 
-def _begin(
-    actor: Actor, session: ChatSession, question: Message, reply: Message, asked: Asked, bases: Sequence[KnowledgeBase]
-) -> None:
+def _begin(actor: Actor, session: ChatSession, question: Message, reply: Message, asked: Asked, bases: Sequence[KnowledgeBase]) -> None:
     title = title_of(asked.text) if asked.wants_title and not session.is_titled else ""
     plan = Plan(
         actor=_searcher(actor),
@@ -236,7 +234,9 @@ def _language(text: str) -> str:
 
 def _history(session: ChatSession, question: Message) -> tuple[tuple[str, str], ...]:
     """The last turns that were answered, oldest first, without lists of sources."""
-    done = Message.objects.filter(session=session, role=Message.Role.ASSISTANT, state=Message.State.DONE, created_at__lt=question.created_at)
+    done = Message.objects.filter(
+        session=session, role=Message.Role.ASSISTANT, state=Message.State.DONE, created_at__lt=question.created_at
+    )
     turns: list[tuple[str, str]] = []
     for reply in reversed(list(done.select_related("parent").order_by("-created_at", "-pk")[:HISTORY_TURNS])):
         if reply.parent is not None:

@@ -63,7 +63,9 @@ class _Turn:
             took = self._took()
             self.channel.emit("complete", done=True, data={"total_steps": max(1, self.steps), "total_duration_ms": took})
             if self.plan.title:
-                self.channel.emit("session_title", self.plan.title, done=True, data={"session_id": ids["session_id"], "title": self.plan.title})
+                self.channel.emit(
+                    "session_title", self.plan.title, done=True, data={"session_id": ids["session_id"], "title": self.plan.title}
+                )
         self._settle(state, reason)
 
     def _work(self) -> None:

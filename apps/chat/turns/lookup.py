@@ -73,7 +73,11 @@ class Looked:
     def summary(self) -> dict[str, Any]:
         """What the page says of it later (`Message.search`)."""
         results = self.found.results if self.found is not None else None
-        legs = {name: {key: str(leg[key]) for key in ("status", "code", "reason") if leg.get(key)} for name, leg in results.legs.items()} if results else {}
+        legs = (
+            {name: {key: str(leg[key]) for key in ("status", "code", "reason") if leg.get(key)} for name, leg in results.legs.items()}
+            if results
+            else {}
+        )
         return {
             "searched": self.decision.use,
             "rule": self.decision.rule,

@@ -101,7 +101,9 @@ def _deltas(base: str, pieces: Any) -> Iterator[Delta]:
     if rest or aside:
         spoke = spoke or bool(rest.strip())
         yield Delta(rest, aside)
-    wanted = tuple(ToolCall(held["id"] or f"call-{at}", held["name"], held["arguments"]) for at, held in sorted(calls.items()) if held["name"])
+    wanted = tuple(
+        ToolCall(held["id"] or f"call-{at}", held["name"], held["arguments"]) for at, held in sorted(calls.items()) if held["name"]
+    )
     if not spoke and not wanted:
         raise TransientError(f"{base} answered without a text", code="model_bad_answer")
     yield Delta(calls=wanted, usage=usage, finish=finish)
@@ -148,5 +150,3 @@ def _refused(base: str, model: str, error: Any, key: str) -> Exception:
         return InvalidInput(f"{base} refused the request ({status}): {said}", field="text", code="model_refused")
     codes = {401: "model_unauthorised", 403: "model_unauthorised", 404: "model_unknown"}
     return Unavailable(f"{base} answered {status} for model {model}: {said}", code=codes.get(status, "model_unavailable"))
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,10 @@ from apps.llm.failures import failure_of
 from apps.portal import links
 from apps.portal.asking.marks import answer_html, cite_url
 from apps.portal.reader.places import place_text
+from apps.retrieval.selectors import highlights
 
+_HEADING = re.compile(r"(?m)^#{1,6}\s+")
+_MARKS = re.compile(r"\s*\[\d{1,4}\]")
 LEVELS = {"strong": 3, "weak": 2, "none": 0}
 
 
@@ -138,7 +142,9 @@ def stage_of(search: dict[str, Any]) -> tuple[str, str]:
         return _("Nothing was looked up"), "skipped"
     if search.get("error"):
         return _("The search failed; answered without it"), "failed"
-    bases = ngettext("Searched %(count)d knowledge base", "Searched %(count)d knowledge bases", search["bases"]) % {"count": search["bases"]}
+    bases = ngettext("Searched %(count)d knowledge base", "Searched %(count)d knowledge bases", search["bases"]) % {
+        "count": search["bases"]
+    }
     seconds = _("%(seconds)s s") % {"seconds": f"{search.get('took_ms', 0) / 1000:.2f}"}
     if not search.get("used"):
         return _("%(bases)s, nothing fits · %(seconds)s") % {"bases": bases, "seconds": seconds}, "none"
@@ -188,13 +194,11 @@ def cited_context(actor: Actor, session: ChatSession, message: Message, passage:
 
 def _pieces(text: str, message: Message, number: int, question: str) -> list[tuple[str, bool]]:
     """The passage cut at what the answer took from it: word for word where it did, else the words asked for."""
-    from apps.retrieval.selectors import highlights
-
     ranges: list[tuple[int, int]] = []
     body = body_of(message.content)
     for row in message.support:
         if number in row.get("numbers", []):
-            claim = re_marks(body[row["start"] : row["end"]])
+            claim = without_marks(body[row["start"] : row["end"]])
             at = text.find(claim) if len(claim) > 3 else -1
             if at >= 0:
                 ranges.append((at, at + len(claim)))
@@ -206,14 +210,12 @@ def _pieces(text: str, message: Message, number: int, question: str) -> list[tup
             continue
         pieces += [(text[last:start], False), (text[start:end], True)]
         last = end
-    return [(piece, hit) for piece, hit in [*pieces, (text[last:], False)] if piece]
+    return [(_HEADING.sub("", piece), hit) for piece, hit in [*pieces, (text[last:], False)] if piece]
 
 
-def re_marks(text: str) -> str:
+def without_marks(text: str) -> str:
     """A sentence without its marks and the mark of a list."""
-    import re
-
-    return re.sub(r"\s*\[\d{1,4}\]", "", text).strip().removeprefix("- ").strip()
+    return _MARKS.sub("", text).strip().removeprefix("- ").strip()
 
 
 def exported(session: ChatSession, rows: Sequence[Shown]) -> str:

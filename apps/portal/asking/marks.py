@@ -21,7 +21,12 @@ _QUIET = re.compile(r"</?(code|pre|a|script)\b")
 
 
 def answer_html(
-    space_id: int, session_id: uuid.UUID, message_id: uuid.UUID, content: str, titles: Mapping[int, str], support: Sequence[Mapping[str, Any]] = ()
+    space_id: int,
+    session_id: uuid.UUID,
+    message_id: uuid.UUID,
+    content: str,
+    titles: Mapping[int, str],
+    support: Sequence[Mapping[str, Any]] = (),
 ) -> SafeString:
     """Safe HTML of an answer's body; `titles`: {number: title of its source}. How well a sentence is backed shows at its marks."""
     html = str(markdown.render(body_of(content)))
@@ -52,7 +57,7 @@ def answer_html(
         apart = apart or bool(rest.strip())
         out.append(rest)
     # SECURITY: the Markdown was sanitised by `render`; what is put in between is made by format_html.
-    return mark_safe("".join(out))
+    return mark_safe("".join(out))  # noqa: S308
 
 
 def _mark(space_id: int, session_id: uuid.UUID, message_id: uuid.UUID, number: int, title: str, level: str) -> SafeString:

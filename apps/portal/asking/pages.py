@@ -70,7 +70,10 @@ def page_context(
         "session": session,
         "may_ask": allowed(actor, "chat.ask"),
         "ask_url": reverse("ask", args=[actor.space_id]),
-        "crumbs": [{"label": _("Ask"), "href": reverse("ask", args=[actor.space_id])}, *([{"label": session.title}] if session and session.title else [])],
+        "crumbs": [
+            {"label": _("Ask"), "href": reverse("ask", args=[actor.space_id])},
+            *([{"label": session.title}] if session and session.title else []),
+        ],
         "groups": session_groups(actor, list_query, str(session.uid) if session else current),
         "list_query": list_query,
         **composer_context(actor, asked),
@@ -125,6 +128,11 @@ def session_groups(actor: Actor, query: str, current: str) -> list[dict[str, Any
     for session in session_list(actor=actor, keyword=query)[:LISTED]:
         day = timezone.localdate(session.updated_at)
         heading = _("Pinned") if session.pinned_at else _("Today") if day == today else _("Earlier")
-        row = {"session": session, "title": session.title or _("New conversation"), "current": str(session.uid) == current, "key": str(session.pk)}
+        row = {
+            "session": session,
+            "title": session.title or _("New conversation"),
+            "current": str(session.uid) == current,
+            "key": str(session.pk),
+        }
         groups.setdefault(heading, []).append(row)
     return [{"heading": heading, "rows": rows} for heading, rows in groups.items()]

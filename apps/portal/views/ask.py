@@ -115,7 +115,9 @@ class AskWatchView(PageView):
         session = session_get(actor=self.actor, session_id=session_id)
         if session_version(actor=self.actor, session=session) == request.GET.get("seen"):
             return HttpResponse(status=204)
-        response = render(request, "portal/_ask_watch.html", {"session": session, "seen": session_version(actor=self.actor, session=session)})
+        response = render(
+            request, "portal/_ask_watch.html", {"session": session, "seen": session_version(actor=self.actor, session=session)}
+        )
         response["HX-Trigger"] = "kb:talk-changed"
         return response
 
@@ -164,9 +166,7 @@ class AskAgainView(_MessageView):
         message = self.found(session_id, message_id)
         question = message.parent or message
         chosen = request.POST.get("model")
-        turns.turn_again(
-            actor=self.actor, question=question, model_id=chosen, force=True if request.POST.get("force") else None
-        )
+        turns.turn_again(actor=self.actor, question=question, model_id=chosen, force=True if request.POST.get("force") else None)
         return self.talk(message.session)
 
 
@@ -315,5 +315,3 @@ class AskClearView(DialogView):
     def post(self, request: HttpRequest, space_id: int) -> HttpResponse:
         sessions.sessions_delete(actor=self.actor, sessions=None)
         return go(request, reverse("ask", args=[space_id]))
-
-

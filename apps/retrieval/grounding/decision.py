@@ -13,7 +13,8 @@ GREETINGS = frozenset({"你好", "hi", "hello", "在吗", "谢谢", "thanks", "t
 ABOUT_ASSISTANT = ("当前模型", "模型是什么", "怎么设置", "怎么用", "界面", "快捷键", "登录", "api key")
 _EXPORT = re.compile(
     r"(?:请|帮我|麻烦)*(?:把.{0,12}?)?(?:导出|输出|保存|存)(?:为|成|到)?\s*(?:pdf|markdown|md|word|docx|html|图片)(?:文件|格式)?"
-    r"|(?:please\s+)?(?:export|save)(?:\s+(?:this|it|the (?:answer|chat|conversation)))?(?:\s+(?:as|to))?\s+(?:an?\s+)?(?:pdf|markdown|md|word|docx|html)(?: file)?",
+    r"|(?:please\s+)?(?:export|save)(?:\s+(?:this|it|the (?:answer|chat|conversation)))?(?:\s+(?:as|to))?"
+    r"\s+(?:an?\s+)?(?:pdf|markdown|md|word|docx|html)(?: file)?",
     re.IGNORECASE,
 )
 

@@ -228,7 +228,11 @@ def _documents(actor: Actor, scope: Scope) -> Any:
 def _of_the_base(actor: Actor, scope: Scope, count: int) -> list[tuple[Chunk, HitReason]]:
     """What a base says about itself (purpose, index, overview), then what came in last: sessions of the wiki first, else any document."""
     rows = _documents(actor, scope)
-    meta = rows.filter(file_name__in=META_FILES, folder_path__in=("", "wiki")).order_by("folder_path", "file_name").values_list("pk", flat=True)
+    meta = (
+        rows.filter(file_name__in=META_FILES, folder_path__in=("", "wiki"))
+        .order_by("folder_path", "file_name")
+        .values_list("pk", flat=True)
+    )
     sessions = Q(folder_path=SYNTHESIS) | Q(folder_path__startswith=SYNTHESIS + "/")
     lately = list(rows.filter(sessions).order_by("-updated_at", "-pk").values_list("pk", flat=True)[:count])
     if len(lately) < count:

@@ -16,7 +16,7 @@ _BY_ID = re.compile(r"(document|passage):([0-9a-fA-F-]{32,36})\Z")
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`value`: path of a page, id of a document or passage, or a title; `label` is what people read, `written` the whole as it was typed."""
+    """`value`: path of a page, id of a document or passage, or a title; `label`: what people read; `written`: the whole as it was typed."""
 
     kind: RefKind
     value: str

@@ -10,6 +10,12 @@ const page = () => document.scrollingElement;
 const nearEnd = () => page().scrollHeight - page().scrollTop - innerHeight < NEAR_PX;
 const toEnd = () => page().scrollTo({ top: page().scrollHeight });
 
+/** Said to who listens, and the list of conversations takes over a new title. */
+function ended() {
+  announce(say("ask.done"));
+  document.body.dispatchEvent(new CustomEvent("kb:changed", { bubbles: true }));
+}
+
 /** An answer being written: the server sends its HTML as it grows, then the conversation is read as it is stored. */
 function follow(article) {
   if (article.dataset.following) return;
@@ -20,7 +26,7 @@ function follow(article) {
 
   const finish = () => {
     source.close();
-    if (article.isConnected) htmx.ajax("GET", article.dataset.streamDone, { target: "#talk", swap: "outerHTML" }).then(() => announce(say("ask.done")));
+    if (article.isConnected) htmx.ajax("GET", article.dataset.streamDone, { target: "#talk", swap: "outerHTML" }).then(ended);
   };
   const place = (element, html) => {
     const follows = nearEnd();
