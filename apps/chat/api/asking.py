@@ -23,7 +23,8 @@ MODES = {"builtin-quick-answer": False, "builtin-smart-reasoning": True}
 EVENTS = (
     "Server-sent events `event:message` with one line of JSON in `data:`; `id` is the request id in each. In order: `agent_query`, then if "
     "something is looked up `knowledge_search_start`, `tool_call` and `tool_result` of `knowledge_search`, `knowledge_search_done`, "
-    "`knowledge_search_empty` or `knowledge_search_error`, `references` if there are hits, `thinking`, `answer` pieces with a closing one, `complete`, and `session_title` for a new "
+    "`knowledge_search_empty` or `knowledge_search_error`, `references` if there are hits, `thinking`, `answer` pieces with a closing one, "
+    "`complete`, and `session_title` for a new "
     "conversation. `stop` or an `error` with `stage` end it otherwise. The answer is written to its end even if nobody listens: see "
     "`continue-stream`."
 )

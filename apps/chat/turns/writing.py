@@ -157,6 +157,9 @@ class Writer:
                 if gathered and time.monotonic() - since >= GATHER_S:
                     self.say(self._filter.feed(gathered))
                     gathered, since = "", time.monotonic()
+        except (TransientError, DomainError):
+            self.say(self._filter.feed(gathered) + self._filter.close())  # what was said before it broke off stays
+            raise
         finally:
             deltas.close()  # type: ignore[attr-defined]
             if thought_since is not None:

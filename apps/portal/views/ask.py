@@ -227,7 +227,8 @@ class AskRenameView(DialogView):
     def post(self, request: HttpRequest, space_id: int, session_id: uuid.UUID) -> HttpResponse:
         session = session_get(actor=self.actor, session_id=session_id)
         form = TitleForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._form(session, form, status=422)
         try:
             if not form.cleaned_data["title"].strip():
                 raise InvalidInput(_("Give the conversation a title."), field="title")
@@ -252,7 +253,8 @@ class AskEditView(DialogView):
     def post(self, request: HttpRequest, space_id: int, session_id: uuid.UUID, message_id: uuid.UUID) -> HttpResponse:
         message = self._question(session_id, message_id)
         form = EditForm(request.POST)
-        form.is_valid()
+        if not form.is_valid():
+            return self._form(message, form, status=422)
         try:
             turns.turn_edit(actor=self.actor, question=message, text=form.cleaned_data["text"])
         except DomainError as error:
