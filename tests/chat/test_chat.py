@@ -312,3 +312,39 @@ def test_messages_are_read_in_pages(library: Library) -> None:
     assert len(talk.messages()) == 2
     found = talk.call("post", "messages/search", {"query": "校准"}).json()["data"]
     assert found["total"] == 1 and found["items"][0]["query_content"] == "传感器多久校准一次？"
+
+
+def test_a_model_may_search_by_itself(library: Library) -> None:
+    four(library)
+    talk = Talk(library)
+
+    def script(asked: dict[str, Any]) -> list[str | dict[str, Any]]:
+        if any(message["role"] == "tool" for message in asked["messages"]):
+            return ["Pump 4 opens at 44 bar [7][99]."]
+        assert asked["tools"][0]["function"]["name"] == "query_knowledge_base"
+        function = {"name": "query_knowledge_base", "arguments": '{"query": "ERR-4021"}'}
+        return [{"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": function}]}]
+
+    with chat_model(library, script) as (endpoint, _row):
+        events = talk.ask("At which pressure does the valve of each pump open?", route="agent-chat")
+    tool = endpoint.requests[-1]["messages"][-1]
+    known = len(of(events, "references")[0]["knowledge_references"])
+    assert tool["role"] == "tool" and f"[{known + 1}] 传感器-TH01.md" in tool["content"]
+    assert [event["data"]["tool_name"] for event in of(events, "tool_call")] == ["knowledge_search", "query_knowledge_base"]
+    assert len(of(events, "references")[-1]["knowledge_references"]) == known + 1
+    assert "[99]" not in said(events) and of(events, "complete")[0]["data"]["total_steps"] == 2
+    with unscoped("test data"):
+        journal.flush()
+        assert RetrievalLog.objects.filter(door="tool", rule="tool", query_text="ERR-4021").count() == 1
+
+
+def test_a_model_that_takes_no_tools_answers_without(library: Library) -> None:
+    talk = Talk(library)
+    with chat_model(library, lambda _asked: ["每季度 [1]"]) as (endpoint, _row):
+        streams = endpoint.behave
+        endpoint.behave = lambda body, handler: (
+            answer_with(handler, 400, {"error": {"message": "tools are not supported"}})
+            if "tools" in endpoint.requests[-1]
+            else streams(body, handler)  # type: ignore[misc]
+        )
+        assert said(talk.ask("传感器多久校准一次？", route="agent-chat")) == "每季度 [1]"

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from apps.chat.answerers.citations import cited_numbers, supports
 from apps.chat.models import ChatSession, Citation, Message
 from apps.chat.turns.channel import LEASE, Channel, Stopped
-from apps.chat.turns.lookup import Looked, citations_of, look_up, reference_row
+from apps.chat.turns.lookup import Looked, citations_of, look_up, references_told
 from apps.chat.turns.plan import Plan
 from apps.chat.turns.writing import Chosen, Writer, choose_model
 from apps.common.errors import DomainError, TransientError
@@ -74,12 +74,10 @@ class _Turn:
         self.looked = look_up(self.plan, self.channel, budget, gated=chosen.model is None)
         self.steps = 1 if self.looked.decision.use else 0
         self.channel.check()
-        self.citations = citations_of(self.plan, self.looked.hits)
         self.writer = Writer(self.plan, self.channel, self.looked)
-        if self.citations:
-            rows = [reference_row(citation) for citation in self.citations]
-            self.channel.emit("references", knowledge_references=rows, data={"references": rows})
+        references_told(self.plan, self.channel, self.looked)
         self.writer.write(chosen)
+        self.steps += self.writer.written.searches
         self.writer.done(self._took())
 
     def _model(self) -> tuple[Chosen, int]:
@@ -99,6 +97,7 @@ class _Turn:
     def _settle(self, state: str, reason: str) -> None:
         """Store what became of the answer and the last events, in one short transaction."""
         told = self.writer.written
+        self.citations = citations_of(self.plan, self.looked.hits)  # a model may have searched for more
         passages = {citation.number: citation.content for citation in self.citations}
         cited = set(cited_numbers(told.content))
         for citation in self.citations:

@@ -16,6 +16,7 @@ from apps.chat.turns.channel import Channel
 from apps.chat.turns.plan import Plan
 from apps.common.errors import DomainError, TransientError
 from apps.knowledge.models import passage_hash
+from apps.llm.services.embedders import PACKAGED
 from apps.retrieval.models import RetrievalLog
 from apps.retrieval.selectors import (
     Decision,
@@ -33,8 +34,9 @@ from apps.retrieval.selectors import (
 log = logging.getLogger(__name__)
 
 TOOL = "knowledge_search"
+QUERY_TOOL = "query_knowledge_base"
+TOOL_BUDGET = 4000
 LOADED = 8  # contract 2.5: `match_type` of what was named, not found
-PACKAGED = "multilingual-e5-small"
 
 
 @dataclass(slots=True)
@@ -102,7 +104,7 @@ def _gate(looked: Looked, query: str) -> None:
 
 
 def _is_packaged(legs: dict[str, dict[str, Any]]) -> bool:
-    return PACKAGED in str(legs.get("vector", {}).get("space", ""))
+    return str(legs.get("vector", {}).get("space", "")).startswith(f"{PACKAGED}:")
 
 
 def _nearness(passage: Passage | None) -> float | None:
@@ -196,6 +198,52 @@ def searched(plan: Plan, query: str, budget: int) -> Found:
         if failed is not None:
             raise TransientError(str(failed.get("reason", "")), code=str(failed.get("code") or "search_failed"))
     return found
+
+
+def references_told(plan: Plan, channel: Channel, looked: Looked) -> None:
+    """All that was found so far, as references; nothing where there is nothing."""
+    if looked.hits:
+        rows = [reference_row(citation) for citation in citations_of(plan, looked.hits)]
+        channel.emit("references", knowledge_references=rows, data={"references": rows})
+
+
+def tool_told(plan: Plan, channel: Channel, looked: Looked, query: str, call_id: str) -> str:
+    """A search the model asked for: told, logged, its passages added to those of the turn; what the model is given of it."""
+    started = time.perf_counter()
+    base = {"tool_name": QUERY_TOOL, "tool_call_id": call_id}
+    channel.emit("tool_call", f"Calling tool: {QUERY_TOOL}", data={**base, "arguments": {"query": query}})
+    found, error, lines = None, "", []
+    try:
+        found = searched(plan, query, TOOL_BUDGET)
+    except (DomainError, TransientError, DatabaseError) as failure:
+        error = getattr(failure, "code", "database")
+        log.warning("a search a model asked for failed: %s", failure, exc_info=True)
+    spent = {"duration_ms": round((time.perf_counter() - started) * 1000)}
+    if found is not None:
+        numbers = {hit.chunk.pk: number for number, hit in enumerate(looked.hits, 1)}
+        for hit in found.hits:
+            if hit.chunk.pk not in numbers:
+                looked.hits.append(hit)
+                numbers[hit.chunk.pk] = len(looked.hits)
+            lines.append(f"[{numbers[hit.chunk.pk]}] {hit.title}\n{hit.snippet}")
+        shown = {"count": len(found.hits), "doc_count": len({hit.document.pk for hit in found.hits}), "search_source": "knowledge"}
+        channel.emit("tool_result", data={**base, "success": True, "error": "", **spent, **shown})
+    else:
+        channel.emit("error", _("The search failed."), data={**base, "success": False, "error": error, **spent})
+    turn_logged(
+        actor=plan.actor,
+        door=RetrievalLog.Door.TOOL,
+        query=query,
+        scope=plan.scope,
+        decision=Decision(True, "tool"),
+        found=found,
+        budget_chars=TOOL_BUDGET,
+        injected_chars=sum(map(len, lines)),
+        error=error,
+    )
+    if found is None:
+        return "The search failed. Answer from what you have."
+    return "\n\n".join(lines) or "Nothing was found."
 
 
 def citations_of(plan: Plan, hits: list[KnowledgeHit], *, first: int = 1) -> list[Citation]:

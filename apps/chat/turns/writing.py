@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
 from collections.abc import Iterator, Sequence
@@ -15,13 +16,13 @@ from apps.chat.answerers.evidence import judge
 from apps.chat.answerers.extractive import extract, written
 from apps.chat.models import Message
 from apps.chat.turns.channel import Channel
-from apps.chat.turns.lookup import Looked
+from apps.chat.turns.lookup import QUERY_TOOL, Looked, references_told, tool_told
 from apps.chat.turns.plan import BUILT_IN, Plan
 from apps.chat.turns.runner import release
-from apps.common.errors import DomainError, TransientError
+from apps.common.errors import DomainError, InvalidInput, TransientError
 from apps.llm.failures import failure_of
 from apps.llm.models import Model
-from apps.llm.services.chat import ChatModel, chat_model, chat_models
+from apps.llm.services.chat import ChatModel, ToolCall, chat_model, chat_models
 from apps.retrieval.selectors import build_knowledge_context_prompt, question_of
 from apps.retrieval.selectors import is_general as asks_in_general
 
@@ -33,7 +34,18 @@ PAUSE_S = 0.5
 #: Codes after which the same call may well go through a moment later; a time-out has cost its time already.
 AGAIN = frozenset({"model_unreachable", "model_overloaded"})
 GATHER_S = 0.06  # pieces of a model's answer are sent on together that often
-FIRST_PIECES = 3
+MAX_SEARCHES = 4  # of a model's own in one turn
+TOOLS = (
+    {
+        "type": "function",
+        "function": {
+            "name": QUERY_TOOL,
+            "description": "Search the user's current knowledge base for passages relevant to a query. Use this when the question needs "
+            "more than what is already in the conversation. Passages come numbered; cite them as [number].",
+            "parameters": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+        },
+    },
+)
 
 
 @dataclass(slots=True)
@@ -49,7 +61,7 @@ class Written:
     usage: dict[str, int] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     first_at: float | None = None
-    thinking: str = ""
+    searches: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,15 @@ class Writer:
         self.plan, self.channel, self.looked = plan, channel, looked
         self.written = Written()
         self._event = f"answer-{plan.answer_uid.hex[:8]}"
-        self._filter = MarkFilter(range(1, len(looked.hits) + 1), {hit.path for hit in looked.hits})
+        self._known: set[int] = set()
+        self._paths: set[str] = set()
+        self._filter = MarkFilter(self._known, self._paths)
+        self._knows()
+
+    def _knows(self) -> None:
+        """Whatever was found by now may be cited."""
+        self._known.update(range(1, len(self.looked.hits) + 1))
+        self._paths.update(hit.path for hit in self.looked.hits)
 
     def say(self, text: str) -> None:
         """Send a piece of the answer. Raises: Stopped."""
@@ -133,7 +153,7 @@ class Writer:
         release()
         for at in range(TRIES):
             try:
-                self._stream(model.stream(self._messages(), max_tokens=MAX_TOKENS))
+                self._talk(model)
                 return
             except TransientError as error:
                 if at + 1 == TRIES or self.written.content or error.code not in AGAIN:
@@ -141,8 +161,50 @@ class Writer:
                 self.channel.stopped.wait(PAUSE_S)
                 self.channel.check()
 
-    def _stream(self, deltas: Iterator[Any]) -> None:
+    def _talk(self, model: ChatModel) -> None:
+        """The answer in one go, or with searches of the model's own in between where it may and can."""
+        messages = self._messages()
+        if not (self.plan.agentic and self.looked.decision.use):
+            self._stream(model.stream(messages, max_tokens=MAX_TOKENS))
+            return
+        try:
+            calls = self._stream(model.stream(messages, max_tokens=MAX_TOKENS, tools=TOOLS))
+        except InvalidInput as error:
+            if error.code != "model_refused" or self.written.content:
+                raise
+            log.info("a model takes no tools and answers without: %s", error)
+            self._stream(model.stream(messages, max_tokens=MAX_TOKENS))
+            return
+        while calls and self.written.searches < MAX_SEARCHES:
+            messages += self._searched(calls)
+            last = self.written.searches >= MAX_SEARCHES
+            calls = self._stream(model.stream(messages, max_tokens=MAX_TOKENS, tools=() if last else TOOLS))
+
+    def _searched(self, calls: Sequence[ToolCall]) -> list[dict[str, Any]]:
+        """What the model wanted to be looked up, as the messages it goes on from."""
+        asked = [{"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}} for call in calls]
+        messages: list[dict[str, Any]] = [{"role": "assistant", "content": None, "tool_calls": asked}]
+        for call in calls:
+            self.channel.check()
+            query = _query_of(call)
+            if call.name != QUERY_TOOL or not query:
+                given = f"There is no such tool. Call {QUERY_TOOL} with a query."
+            elif self.written.searches >= MAX_SEARCHES:
+                given = "No more searches are possible in this turn. Answer from what you have."
+            else:
+                self.written.searches += 1
+                given = tool_told(self.plan, self.channel, self.looked, query, call.id)
+                self._knows()
+                references_told(self.plan, self.channel, self.looked)
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": given})
+        self.written.searches = max(self.written.searches, 1)
+        release()
+        return messages
+
+    def _stream(self, deltas: Iterator[Any]) -> Sequence[ToolCall]:
+        """Send a model's words on; what it wants called."""
         gathered, since, thought_since = "", 0.0, None
+        calls: Sequence[ToolCall] = ()
         try:
             for delta in deltas:
                 self.channel.check()
@@ -153,6 +215,7 @@ class Writer:
                     self._thought(thought_since)
                     thought_since = None
                 self.written.usage = dict(delta.usage) or self.written.usage
+                calls = delta.calls or calls
                 gathered += delta.text
                 if gathered and time.monotonic() - since >= GATHER_S:
                     self.say(self._filter.feed(gathered))
@@ -165,6 +228,7 @@ class Writer:
             if thought_since is not None:
                 self._thought(thought_since)
         self.say(self._filter.feed(gathered) + self._filter.close())
+        return calls
 
     def _thought(self, since: float) -> None:
         data = {
@@ -222,6 +286,15 @@ class Writer:
             names = ", ".join(f"“{name}”" for name in self.looked.missing)
             text += " " + _("What you named does not exist here: %(names)s.") % {"names": names}
         return text
+
+
+def _query_of(call: ToolCall) -> str:
+    """The query of a call, "" when the model wrote something else."""
+    try:
+        arguments = json.loads(call.arguments or "{}")
+    except ValueError:
+        return ""
+    return str(arguments.get("query") or "").strip()[:4000] if isinstance(arguments, dict) else ""
 
 
 def not_looked_up(rule: str) -> str:
