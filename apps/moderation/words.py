@@ -43,6 +43,7 @@ TONES = {
     "hit": "good",
     "near": "wait",
     "miss": "warn",
+    "skip": "none",
     "error": "bad",
 }
 REASONS: dict[str, Any] = {"exact": _("exact"), "both": _("words and meaning"), "words": _("words"), "meaning": _("meaning")}
