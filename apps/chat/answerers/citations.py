@@ -14,7 +14,7 @@ Level = Literal["strong", "weak", "none"]
 STRONG, WEAK = 0.6, 0.35
 _NUMBERS = r"\d{1,4}(?:\s*[,，、;；]\s*\d{1,4})*"
 _MARK = re.compile(rf"[ \t]?(?:\[\^?\s*({_NUMBERS})\s*\]|【\s*({_NUMBERS})\s*】)")
-_OPEN = re.compile(r"[ \t]?[\[【]\^?[\d\s,，、;；]{0,40}\Z")
+_OPEN = re.compile(r"[ \t]?[\[【]\^?[\d\s,，、;；]{0,40}\Z|[ \t]+\Z")
 _LISTED = re.compile(r"\s*[-*]\s*《(.*)》\s*[:：]\s*(\S.*?)\s*\Z")
 _LIST_BEGIN = re.compile(r"\s*[-*]?\s*《?")
 CITED = re.compile(r"\[(\d{1,4})\]")
@@ -74,6 +74,10 @@ class MarkFilter:
         """How much of an unfinished line may go on: not what may become a mark, nor a line of the list of pages."""
         if not self._line and _LIST_BEGIN.fullmatch(line[:8].rstrip()) or (not self._line and line.lstrip(" -*").startswith("《")):
             return ""
+        if self._code:
+            return "" if not self._line and line.lstrip()[:1] in ("", "`") else line
+        if line.count("`") % 2:  # code in a line that may not be closed yet
+            line = line[: line.rfind("`")]
         if opened := _OPEN.search(line):
             return line[: opened.start()]
         # A mark at the very end may turn out to be a link: [1](...)
