@@ -42,6 +42,7 @@ class Model(SpaceOwned):
     concurrency = models.PositiveIntegerField(default=3)
     connect_timeout_s = models.FloatField(default=5.0)
     read_timeout_s = models.FloatField(default=60.0)
+    context_window = models.PositiveIntegerField(default=0)  # tokens a chat model reads at once; 0: not known
     dimension = models.PositiveIntegerField(default=0)
     send_dimension = models.BooleanField(default=False)
     probe = models.BinaryField(default=bytes)  # float32, the endpoint's vector of a fixed text

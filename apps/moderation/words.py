@@ -45,9 +45,22 @@ TONES = {
     "hit": "good",
     "near": "wait",
     "miss": "warn",
+    "skip": "off",
     "error": "bad",
 }
-REASONS: dict[str, Any] = {"exact": _("exact"), "both": _("words and meaning"), "words": _("words"), "meaning": _("meaning")}
+REASONS: dict[str, Any] = {
+    "exact": _("exact"),
+    "both": _("words and meaning"),
+    "words": _("words"),
+    "meaning": _("meaning"),
+    # of turns
+    "explicit": _("named in the question"),
+    "title": _("by its title"),
+    "filename": _("by its file name"),
+    "body": _("by its text"),
+    "kb_meta": _("about the base"),
+    "recent_synthesis": _("added lately"),
+}
 
 
 def size_text(size: int | None) -> str:

@@ -28,6 +28,7 @@ def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
         "base_changed_at": row.counts.changed_at or base.updated_at,
         "base_tabs": tabs(actor, base, row, tab),
         "crumbs": [{"label": _("Knowledge bases"), "href": links.space_url(base.space_id)}, {"label": base.name}],
+        "ask_url": f"{reverse('ask', args=[base.space_id])}?base={base.uid}" if allowed(actor, "chat.read") else "",
         "may_write": allowed(actor, "document.create", base),
         "may_manage": allowed(actor, "base.update", base),
     }

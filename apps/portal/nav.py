@@ -42,6 +42,7 @@ BASE_ROUTES = (
 )
 
 NAV: list[NavItem] = [
+    NavItem(pgettext_lazy("navigation", "Ask"), "ask", "ask", "chat.read", ("ask-session",)),
     NavItem(pgettext_lazy("navigation", "Knowledge"), "home", "base", "base.list", BASE_ROUTES),
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),

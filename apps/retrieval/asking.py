@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from apps.common.actor import Actor
 from apps.common.errors import DomainError, Forbidden, InvalidInput, NotFound, TransientError, Unauthenticated
-from apps.retrieval.journal import journal, row_of
+from apps.retrieval.grounding.decision import Decision
+from apps.retrieval.grounding.finding import Found, KnowledgeHit
+from apps.retrieval.journal import LOGGED_HITS, journal, row_of
 from apps.retrieval.models import RetrievalLog
 from apps.retrieval.search import Options, Results, Scope, search
 
+MAX_LOGGED_CHARS = 4000
 THE_ASKERS = (InvalidInput, NotFound, Forbidden, Unauthenticated)  # nothing was searched: the request was not one
 
 
@@ -34,3 +39,50 @@ def search_asked(
         if results is not None or error:
             journal.add(row_of(actor, door, query, scope, options, results, error))
     return results
+
+
+def turn_logged(
+    *,
+    actor: Actor,
+    door: RetrievalLog.Door,
+    query: str,
+    scope: Scope,
+    decision: Decision,
+    found: Found | None,
+    budget_chars: int,
+    injected_chars: int,
+    error: str = "",
+    rejected: bool = False,
+) -> None:
+    """One row of the retrieval log for a turn or a tool call: what was decided by which rule, found, and put into the prompt.
+
+    `rejected`: nothing of what was found can answer; the row keeps the passages and counts as a miss.
+    """
+    results = found.results if found is not None else None
+    row = row_of(actor, door, query[:MAX_LOGGED_CHARS], scope, Options(), results, error)
+    row.decision, row.rule = ("search" if decision.use else "skip"), decision.rule
+    row.budget_chars, row.injected_chars = budget_chars, injected_chars
+    if found is not None:
+        row.explicit_refs = {"found": found.found_refs, "missing": found.missing}
+        row.hits, row.hits_count = [_turn_hit(hit) for hit in found.hits[:LOGGED_HITS]], len(found.hits)
+        if results is None and not error:  # nothing but what was named
+            row.outcome = RetrievalLog.Outcome.HIT if found.hits else RetrievalLog.Outcome.MISS
+        if rejected:
+            row.outcome = RetrievalLog.Outcome.MISS
+    elif not decision.use:
+        row.outcome = RetrievalLog.Outcome.SKIP
+    journal.add(row)
+
+
+def _turn_hit(hit: KnowledgeHit) -> dict[str, Any]:
+    passage = hit.passage
+    legs = {"text_rank": passage.text_leg, "vector_rank": passage.vector_leg} if passage is not None else {}
+    return {
+        "document": str(hit.document.uid),
+        "chunk": str(hit.chunk.uid),
+        "reason": hit.hit_reason,
+        "score": round(hit.score, 4),
+        "text_rank": None,
+        "vector_rank": None,
+        **{name: leg.rank for name, leg in legs.items() if leg is not None},
+    }

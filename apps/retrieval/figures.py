@@ -16,7 +16,8 @@ from apps.retrieval.models import RetrievalLog
 from apps.retrieval.plugins.protocol import EngineStats
 
 STEPS_MS = (25, 50, 100, 200, 400, 800)
-ASKED_WHOLE = ~Q(door=RetrievalLog.Door.PALETTE)  # the palette asks while one types: half a word is no question
+#: The palette asks while one types: half a word is no question. Nor is a greeting, for which a turn looks nothing up.
+ASKED_WHOLE = ~Q(door=RetrievalLog.Door.PALETTE) & ~Q(outcome=RetrievalLog.Outcome.SKIP)
 
 
 def index_stats() -> EngineStats:

@@ -71,12 +71,15 @@ class RetrievalLog(SpaceOwned):
         PAGE = "page", _("Search page")
         PALETTE = "palette", _("Quick search")
         TEST = "test", _("Retrieval test")
+        ASK = "ask", _("Question")
+        TOOL = "tool", _("Tool of a model")
 
     class Outcome(models.TextChoices):
         HIT = "hit", _("Found")
         NEAR = "near", _("By meaning only")
         MISS = "miss", _("Nothing found")
         ERROR = "error", _("Failed")
+        SKIP = "skip", _("Not looked up")
 
     created_at = models.DateTimeField(db_index=True)
     door = models.CharField(max_length=16, choices=Door)

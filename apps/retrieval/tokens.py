@@ -200,6 +200,16 @@ def document_tokens(text: str) -> list[str]:
     return tokens
 
 
+def text_tokens(text: str) -> set[str]:
+    """The different words of a text that tell something: without stop words and single Chinese characters."""
+    return {token for token in document_tokens(text) if token not in STOP_WORDS and (len(token) > 1 or token.isascii())}
+
+
+def wanted_tokens(question: str) -> tuple[str, ...]:
+    """What a question asks for, word by word; empty when it holds nothing that can be looked up."""
+    return query_tokens(question).tokens
+
+
 def document_spans(text: str) -> list[Span]:
     """The tokens of `document_tokens(text)`, same order, each with its place in the original text.
 

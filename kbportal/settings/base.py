@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "apps.knowledge",
     "apps.retrieval",
     "apps.ingestion",
+    "apps.chat",
     "apps.portal",
     "apps.moderation",
     "apps.operations",
@@ -279,12 +280,14 @@ CELERY_BEAT_SCHEDULE = {
     "storage-figures": {"task": "apps.moderation.tasks.measure_storage", "schedule": 6 * 3600.0},
     "forget-passwords": {"task": "apps.ingestion.tasks.forget_passwords", "schedule": 600.0},
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
+    "conversations": {"task": "apps.chat.tasks.upkeep", "schedule": 60.0},
     "trash": {"task": "apps.knowledge.tasks.trash_upkeep", "schedule": 3600.0},
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
 ACTIVITY_DAYS = env.ACTIVITY_DAYS
 RETRIEVAL_LOG_FLUSH_S: float | None = 0.5  # None: rows wait until somebody calls for them
+CHAT_INLINE = False  # answers are written in threads of their own; True: while who asked waits (tests)
 WORKER_QUEUES = env.WORKER_QUEUES
 PARSE_CONCURRENCY = env.PARSE_CONCURRENCY
 PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024

@@ -25,3 +25,4 @@ if DATABASES["default"]["ENGINE"].endswith("sqlite3"):
     DATABASES["default"]["TEST"]["NAME"] = str(Path(DATA_DIR) / "test.sqlite3")  # a file, not memory: production's engine and locks
 WHITENOISE_AUTOREFRESH = True  # every test client loads the middleware anew; reading the whole static folder each time took most of the run
 RETRIEVAL_LOG_FLUSH_S = None  # a thread of its own would not see the transaction of a test
+CHAT_INLINE = True  # the same holds for the thread of an answer

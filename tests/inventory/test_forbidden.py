@@ -34,7 +34,10 @@ HTTP_CLIENTS = {
     "apps/common/stores/objects.py": "speaks S3 through boto3 to the one server the operator configured; catches what that library raises",
     "kbportal/healthcheck.py": "asks the web process of its own container whether it answers, without loading Django",
 }
-SAFE_MARKUP = {"apps/common/markdown.py": "the one function that turns Markdown into sanitised HTML"}
+SAFE_MARKUP = {
+    "apps/common/markdown.py": "the one function that turns Markdown into sanitised HTML",
+    "apps/portal/asking/marks.py": "puts marks built with format_html into Markdown that was sanitised",
+}
 UNSCOPED = {
     "apps/common/jobs/claims.py": "claiming chooses among the rows of every space; a held row is named by its claim token",
     "apps/common/activity.py": "old activity of every space is forgotten",
@@ -46,6 +49,8 @@ UNSCOPED = {
     "apps/moderation/admin/searches.py": "an export is streamed after the page's own filter was put back",
     "apps/moderation/services/storage.py": "measures the files of every space",
     "apps/moderation/site.py": "the moderator admin: lifted for a page once the site has asked for a moderator",
+    "apps/chat/services/upkeep.py": "sweeps: answers whose writer is gone, old streams, quotations of what is gone",
+    "apps/chat/turns/channel.py": "one thread keeps the answers a process is writing, whatever their spaces",
     "apps/retrieval/journal.py": "rows of the log carry their space; they are stored and trimmed for all spaces together",
     "apps/retrieval/services.py": "makes the index of every space again",
     "apps/spaces/listeners.py": "the keys of a closed account end in every space",

@@ -10,6 +10,7 @@ from tests.inventory.source import assert_only, modules, tree
 
 # "module:function", or "module:*" for a module of which every function is a system step -> why it has no actor
 WITHOUT_ACTOR = {
+    "apps/chat/services/upkeep.py:*": "sweeps over all spaces: they settle and tidy what nobody works on",
     "apps/ingestion/services.py:*": "steps of runs: the actor was checked by the service that stored the document, nobody acts while a worker runs",
     "apps/retrieval/services.py:*": "keeps the derived index in step with rows that an actor's own service wrote",
     "apps/knowledge/services/asking.py:*": "what a model is shown and how its failures read; the services that ask it check the actor first",

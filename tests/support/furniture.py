@@ -6,7 +6,9 @@ import uuid
 from typing import Any
 
 from django.core.files.base import ContentFile
+from django.utils import timezone
 
+from apps.chat.models import ChatSession, Citation, Message, StreamEvent
 from apps.common.actor import Actor
 from apps.common.models import Activity
 from apps.knowledge.models import Chunk, Document
@@ -20,9 +22,34 @@ TEXT = "The pump is replaced every five years."
 #: ids that exist nowhere
 UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
-    for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id"), 7)
+    for number, name in enumerate(
+        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id"), 7
+    )
 }
 UNKNOWN["row_id"] = 999_999_999
+
+
+def converse(actor: Actor, chunk: Chunk) -> tuple[ChatSession, Message]:
+    """A conversation of the actor's with one question and its answer, which cites a passage."""
+    session = ChatSession.objects.create(space_id=actor.space, owner=actor.who, owner_user_id=actor.user_id, title="Pumps", is_titled=True)
+    both = {"space_id": actor.space, "session": session, "request_id": "r-1", "created_at": timezone.now()}
+    question = Message.objects.create(role="user", content="How often is the pump replaced?", **both)
+    reply = Message.objects.create(role="assistant", parent=question, content=f"{TEXT} [1]", answerer="extractive", **both)
+    Citation.objects.create(
+        space_id=actor.space,
+        message=reply,
+        number=1,
+        is_cited=True,
+        chunk_uid=chunk.uid,
+        document_uid=chunk.document.uid,
+        kb_uid=chunk.kb.uid,
+        document_title=chunk.document.title,
+        content_hash=chunk.content_hash,
+        content=chunk.content,
+        hit_reason="body",
+    )
+    StreamEvent.objects.create(space_id=actor.space, message=reply, seq=0, payload={"id": "r-1", "response_type": "complete", "done": True})
+    return session, reply
 
 
 def furnish(actor: Actor) -> dict[str, Any]:
@@ -45,7 +72,10 @@ def furnish(actor: Actor) -> dict[str, Any]:
     )
     # Nobody listens there, and the address is refused before anybody is asked.
     model = Model.objects.create(space_id=document.space_id, name="letters", base_url="http://127.0.0.1:9/v1")
+    session, reply = converse(actor, chunk)
     return {
+        "session_id": session.uid,
+        "message_id": reply.uid,
         "model_id": model.uid,
         "kb_id": base.uid,
         "other_kb_id": other.uid,

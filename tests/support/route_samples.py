@@ -25,6 +25,7 @@ KWARGS: dict[str, Make] = {
         for what in ("download", "restore", "diff")
         if (family, what) != ("", "download")  # the page links to the route of the API
     },
+    "ask-cite": lambda world: {"number": 1},
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
 }
@@ -99,6 +100,19 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "PUT document-tags": lambda ids: {"updates": {str(ids["document_id"]): [str(ids["tag_id"])]}},
     "POST document-url": lambda ids: {"url": "https://example.com/page"},
     "PUT folders": lambda ids: {"from": "a", "to": "b"},
+    "PUT chat-session": lambda ids: {"title": "Renamed"},
+    "DELETE chat-session-batch": lambda ids: {"ids": [str(ids["session_id"])]},
+    "POST chat-stop": lambda ids: {"message_id": str(ids["message_id"])},
+    "GET chat-continue": lambda ids: {"message_id": str(ids["message_id"])},
+    "PUT chat-rating": lambda ids: {"rating": "up"},
+    "POST chat-message-search": lambda ids: {"query": "pump"},
+    "POST knowledge-chat": lambda ids: {"query": "How often is the pump replaced?", "knowledge_base_ids": [str(ids["kb_id"])]},
+    "POST agent-chat": lambda ids: {"query": "How often is the pump replaced?", "knowledge_base_ids": [str(ids["kb_id"])]},
+    "POST page ask": lambda ids: {"text": "How often is the pump replaced?"},
+    "POST page ask-session": lambda ids: {"text": "How often is the pump replaced?"},
+    "POST page ask-rename": lambda ids: {"title": "Renamed"},
+    "POST page ask-edit": lambda ids: {"text": "How often is the seal replaced?"},
+    "POST page ask-rate": lambda ids: {"rating": "up"},
     "POST hybrid-search": lambda ids: {"query_text": "pump"},
     "POST knowledge-search": lambda ids: {"query": "pump", "knowledge_base_ids": [str(ids["kb_id"])]},
     "POST tag-list": lambda ids: {"name": "valves"},

@@ -22,6 +22,7 @@ PARAMETERS = {
     "batch_size": "batch_size",
     "connect_timeout_s": "connect_timeout_s",
     "read_timeout_s": "read_timeout_s",
+    "context_window": "context_window",
 }
 
 
@@ -47,6 +48,9 @@ class ParametersIn(serializers.Serializer[Any]):
     passage_prefix = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
     connect_timeout_s = serializers.FloatField(required=False)
     read_timeout_s = serializers.FloatField(required=False)
+    context_window = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Tokens a chat model reads at once; a fifth of it holds what is found. 0: not known."
+    )
 
 
 class ModelIn(serializers.Serializer[Any]):
@@ -136,7 +140,7 @@ class ModelOut(serializers.Serializer[Entry]):
             "supports_vision": entry.type == Model.Type.VISION,
         }
         if row is not None:
-            names = ("batch_size", "query_prefix", "passage_prefix", "connect_timeout_s", "read_timeout_s")
+            names = ("batch_size", "query_prefix", "passage_prefix", "connect_timeout_s", "read_timeout_s", "context_window")
             shown |= {"max_concurrency": row.concurrency, **{name: getattr(row, name) for name in names}}
         return shown
 

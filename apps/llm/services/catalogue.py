@@ -34,6 +34,7 @@ NUMBERS: dict[str, tuple[float, float]] = {
     "connect_timeout_s": (0.05, 120),
     "read_timeout_s": (0.05, 600),
     "dimension": (0, 8192),
+    "context_window": (0, 10_000_000),
 }
 TEXTS = {"name": 100, "display_name": 100, "description": 500, "provider": 32, "query_prefix": 100, "passage_prefix": 100}
 #: What makes other vectors for certain, and what may.

@@ -6,7 +6,7 @@ import base64
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
@@ -14,8 +14,11 @@ from apps.common.errors import TransientError
 from apps.llm.breaker import Breaker
 from apps.llm.models import Model
 from apps.llm.plugins.endpoint_calls import call
+from apps.llm.plugins.endpoint_stream import Delta, ToolCall, stream
 from apps.llm.selectors import model_row
 from apps.llm.services.probes import call_options
+
+__all__ = ["ChatModel", "Delta", "Message", "ToolCall", "chat_model", "chat_model_known", "chat_models"]
 
 KEPT = 64
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.S | re.I)
@@ -44,6 +47,18 @@ class ChatModel:
             body, _took_ms = call("/chat/completions", {**asked, "stream": False}, self.options)
             return self._text(body)
 
+    def stream(
+        self, messages: Sequence[Mapping[str, Any]], *, max_tokens: int, temperature: float = 0.2, tools: Sequence[Mapping[str, Any]] = ()
+    ) -> Iterator[Delta]:
+        """What the model says as it says it, its thinking apart; the last piece tells what it wants called and what it used.
+
+        Raises: as `complete`, between two pieces.
+        """
+        asked: dict[str, Any] = {"model": self.options["model"], "messages": list(messages), "max_tokens": max_tokens}
+        asked |= {"temperature": temperature, **({"tools": list(tools)} if tools else {})}
+        with self.breaker.call():
+            yield from stream(asked, self.options)
+
     def _text(self, body: Any) -> str:
         try:
             text = body["choices"][0]["message"]["content"]
@@ -69,6 +84,11 @@ def picture_message(request: str, picture: bytes, media_type: str) -> Message:
 def chat_model_known(model_id: str) -> bool:
     """Whether the open space has a chat model of this id."""
     return bool(model_id) and model_row(model_id, Model.Type.CHAT) is not None
+
+
+def chat_models() -> list[Model]:
+    """The chat models of the open space, oldest first."""
+    return list(Model.objects.filter(type=Model.Type.CHAT).order_by("created_at", "pk"))
 
 
 def chat_model(model_id: str) -> ChatModel | None:

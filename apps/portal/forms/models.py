@@ -35,6 +35,11 @@ class ModelForm(forms.Form):
     batch_size = forms.IntegerField(label=_("Texts per call"), required=False)
     concurrency = forms.IntegerField(label=_("Calls at a time"), required=False)
     read_timeout_s = forms.FloatField(label=_("Seconds for an answer"), required=False)
+    context_window = forms.IntegerField(
+        label=_("Context window (tokens)"),
+        required=False,
+        help_text=_("What a chat model reads at once. 0: not known, then little is sent."),
+    )
     connect_timeout_s = forms.FloatField(label=_("Seconds to connect"), required=False)
 
     def __init__(self, *args: Any, fixed: bool = False, **kwargs: Any) -> None:

@@ -72,7 +72,10 @@ class _FormView(DialogView):
 
     def form(self, form: ModelForm, *, row: Model | None = None, status: int = 200) -> HttpResponse:
         users = model_users(actor=self.actor, model_id=str(row.uid)) if row is not None else []
-        advanced = any(form[name].errors for name in ("query_prefix", "passage_prefix", "batch_size", "concurrency", "read_timeout_s"))
+        advanced = any(
+            form[name].errors
+            for name in ("query_prefix", "passage_prefix", "batch_size", "concurrency", "read_timeout_s", "context_window")
+        )
         makes_vectors = row is None or row.type == Model.Type.EMBEDDING
         context = {
             "form": form,

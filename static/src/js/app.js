@@ -10,6 +10,7 @@ import "./core/table.js";
 import "./core/theme.js";
 import "./core/toast.js";
 import "./core/tree.js";
+import "./components/ask.js";
 import "./components/documents.js";
 import "./components/folders.js";
 import "./components/viewer.js";

@@ -35,6 +35,8 @@ const en = {
   "pdf.page": "Page {page}",
   "pdf.failed": "This PDF cannot be shown here. Download the original to read it.",
   "pdf.locked": "This PDF is protected by a password, so it cannot be shown here.",
+  "ask.all": "All knowledge bases",
+  "ask.done": "The answer is complete",
   "poll.failed": "No news from the server. Trying again.",
   "keys.page": "On this page",
 };
@@ -75,6 +77,8 @@ const zh = {
   "pdf.page": "第 {page} 页",
   "pdf.failed": "这份 PDF 无法在这里显示，请下载原件阅读。",
   "pdf.locked": "这份 PDF 设了密码，无法在这里显示。",
+  "ask.all": "全部知识库",
+  "ask.done": "回答完毕",
   "poll.failed": "暂时没有收到服务器的消息，正在重试。",
   "keys.page": "本页",
 };

@@ -1,0 +1,1 @@
+"""Who writes an answer, from what, and how its citations are checked."""

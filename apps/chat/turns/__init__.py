@@ -1,0 +1,1 @@
+"""One turn: a question on its way to an answer, whoever listens."""
