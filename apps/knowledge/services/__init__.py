@@ -27,6 +27,7 @@ from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.images import image_info_update
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
+from apps.knowledge.services.pairs import pairs_container
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
 from apps.knowledge.services.tags import Detached, tag_create, tag_delete, tag_detach_delete, tag_update
@@ -77,6 +78,7 @@ __all__ = [
     "documents_restore",
     "folder_rename",
     "has_chat_model",
+    "pairs_container",
     "question_delete",
     "question_put",
     "questions_draft",
