@@ -76,7 +76,7 @@ def _check(work: Work) -> None:
     highest = FaqEntry.objects.filter(kb=work.base).aggregate(top=Max("pk"))["top"] or 0
     with transaction.atomic():
         work.claim.hold()
-        FaqImportRow.objects.bulk_update(rows, WRITTEN, batch_size=ROWS_AT_ONCE)
+        _save(rows)
         work.claim.rows().update(is_checked=True, highest=highest)
     run.is_checked, run.highest = True, highest
 
@@ -103,6 +103,7 @@ def _slice(work: Work) -> bool:
     try:
         _write(work, rows)
     except IntegrityError:  # somebody added one of these questions at this moment: find out which row it is
+        work.tags.clear()
         for row in rows:
             row.refresh_from_db()
             try:
@@ -124,7 +125,14 @@ def _write(work: Work, rows: Sequence[FaqImportRow]) -> None:
                 _merge(work, row)
         for row in rows:
             row.is_planned = False
-        FaqImportRow.objects.bulk_update(rows, WRITTEN, batch_size=ROWS_AT_ONCE)
+        _save(rows)
+
+
+def _save(rows: Sequence[FaqImportRow]) -> None:
+    """Write what became of rows that are there: one statement for many, where `bulk_update` is slow to say what it means."""
+    FaqImportRow.objects.bulk_create(
+        rows, batch_size=ROWS_AT_ONCE, update_conflicts=True, unique_fields=["id"], update_fields=WRITTEN
+    )
 
 
 def _give_up(work: Work, row: FaqImportRow) -> None:
@@ -139,7 +147,7 @@ def _tag(work: Work, draft: Draft) -> Tag:
     if draft.tag_id > 0 and (found := Tag.objects.filter(kb=work.base, pk=draft.tag_id).first()) is not None:
         return found  # type: ignore[no-any-return]
     name = draft.tag_name or UNCATEGORIZED
-    if name not in work.tags or not Tag.objects.filter(pk=work.tags[name].pk).exists():
+    if name not in work.tags:
         work.tags[name] = tag_named(actor=work.actor, base=work.base, name=name)
     return work.tags[name]
 

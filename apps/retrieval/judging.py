@@ -10,7 +10,7 @@ from apps.retrieval.pairs import PairFacts, facts_of, nearest_question, pair_of,
 from apps.retrieval.plugins.protocol import Vector
 from apps.retrieval.services import meaning_hash, stored_vectors
 
-Compared = dict[str, list[tuple[Vector, Vector]]]
+Vectors = dict[str, list[tuple[Vector, Vector]]]
 
 
 class Judge:
@@ -22,7 +22,7 @@ class Judge:
         self._asked = asked
         self._heads: dict[int, Chunk] = {}
         self._vetoes: dict[int, str] = {}
-        self._vectors: dict[int, Compared] = {}
+        self._vectors: dict[int, Vectors] = {}
         self._had: set[int] = set()
 
     def look_at(self, chunks: Iterable[Chunk]) -> None:
