@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
 
 from apps.common.errors import InvalidInput
 from apps.common.text import utf16_length
@@ -18,6 +18,7 @@ from apps.retrieval.services import question_key
 MAX_TEXT = 8000  # of a question and of each answer, in UTF-16 units
 MAX_VARIANTS = 1000
 MAX_TAG = 128
+MAX_ROWS = 5000
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _BREAK = re.compile(r"\r\n?")
 _URL = re.compile(r"\b(?:https?|ftp)://\S+|\bwww\.\S+", re.I)
@@ -178,3 +179,18 @@ def checked(draft: Draft) -> Draft:
 
 def no_answers() -> InvalidInput:
     return InvalidInput(_("Give at least one answer."), code="answers_blank", field="answers", api_code=1000)
+
+
+@dataclass(frozen=True, slots=True)
+class IncomingRow:
+    """A submitted row: as it came, what was understood of it, or why nothing could be (a code of `apps.faq.reasons`)."""
+
+    raw: Any
+    draft: Draft | None = None
+    reason: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def too_many_rows(count: int) -> InvalidInput:
+    words = _("%(count)s rows are too many: at most %(max)s at a time. Split the file.") % {"count": f"{count:,}", "max": f"{MAX_ROWS:,}"}
+    return InvalidInput(words, field="entries", code="too_many_rows", api_code=1000, max=MAX_ROWS)

@@ -16,7 +16,7 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
 from apps.faq.files import HEADERS, cell_of, escaped
 from apps.faq.models import FaqEntry
-from apps.faq.selectors import entries_in_order
+from apps.faq.selectors.entries import entries_in_order
 from apps.knowledge.models import KnowledgeBase
 
 CSV, JSON, XLSX = "csv", "json", "xlsx"

@@ -19,9 +19,8 @@ from django.utils.translation import gettext as _
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
 from apps.common.policy import authorize
-from apps.faq.drafts import draft_of
+from apps.faq.drafts import MAX_ROWS, IncomingRow, draft_of, too_many_rows
 from apps.faq.models import FIRST_NUMBER
-from apps.faq.services.imports import MAX_ROWS, IncomingRow, too_many_rows
 from apps.ingestion.selectors import table_read
 from apps.knowledge.models import KnowledgeBase
 

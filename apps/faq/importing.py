@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import IntegrityError, transaction
-from django.db.models import Count, Exists, Max, OuterRef, Q
+from django.db.models import Exists, Max, OuterRef
 from django.utils import timezone
 
 from apps.common.activity import audit
@@ -22,6 +22,7 @@ from apps.common.jobs.models import RunState
 from apps.faq.drafts import Draft, key_of
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
 from apps.faq.planning import State, clash_of, fail, is_same, merge, plan
+from apps.faq.selectors.entries import import_counts
 from apps.faq.services.entries import UNCATEGORIZED, tag_named, vectors_follow
 from apps.faq.store import entries_create, entry_rewrite, flags_set, tags_set, taken_questions
 from apps.knowledge.events import BaseFilled
@@ -130,9 +131,7 @@ def _write(work: Work, rows: Sequence[FaqImportRow]) -> None:
 
 def _save(rows: Sequence[FaqImportRow]) -> None:
     """Write what became of rows that are there: one statement for many, where `bulk_update` is slow to say what it means."""
-    FaqImportRow.objects.bulk_create(
-        rows, batch_size=ROWS_AT_ONCE, update_conflicts=True, unique_fields=["id"], update_fields=WRITTEN
-    )
+    FaqImportRow.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE, update_conflicts=True, unique_fields=["id"], update_fields=WRITTEN)
 
 
 def _give_up(work: Work, row: FaqImportRow) -> None:
@@ -194,7 +193,7 @@ def _merge(work: Work, row: FaqImportRow) -> None:
 
 def _finish(work: Work) -> None:
     run = work.run
-    counts = counts_of(run)
+    counts = import_counts(actor=work.actor, run=run)
     with transaction.atomic():
         work.claim.hold()
         if not run.dry_run:
@@ -209,24 +208,10 @@ def _finish(work: Work) -> None:
             raise Stop("lost")
 
 
-def counts_of(run: FaqImportRun) -> dict[str, int]:
-    """What became of the rows so far (contract content F12): they add up to what was submitted once all are done."""
-    settled = Q() if run.dry_run else Q(is_planned=False)
-    rows: Any = FaqImportRow.objects.filter(run=run)
-    found = rows.aggregate(
-        added=Count("pk", filter=settled & Q(state=State.ADDED)),
-        merged=Count("pk", filter=settled & Q(state=State.MERGED)),
-        skipped=Count("pk", filter=Q(state=State.SKIPPED)),
-        failed=Count("pk", filter=Q(state=State.FAILED)),
-        partial=Count("pk", filter=settled & Q(is_partial=True) & Q(state__in=[State.ADDED, State.MERGED])),
-    )
-    return {name: int(value) for name, value in found.items()}
-
-
 def end_import(run: Any) -> None:
     """An import that ended early: what is in the base by then stays, and is found."""
     actor = Actor.system(run.space_id, f"import {run.task_id}")
-    counts = counts_of(run)
+    counts = import_counts(actor=actor, run=run)
     run.counts = counts
     run.save(update_fields=["counts", "updated_at"])
     if run.dry_run:

@@ -12,7 +12,7 @@ from apps.common.jobs.service import requeue_run
 from apps.faq.importing import end_import, work_import
 from apps.faq.indexing import end_index, work_index
 from apps.faq.models import FaqImportRun, FaqIndexRun
-from apps.faq.selectors import import_base
+from apps.faq.selectors.entries import import_base
 from apps.faq.services import import_cancel
 from apps.faq.services.entries import FAQ_INDEX
 from apps.faq.services.imports import FAQ_IMPORT

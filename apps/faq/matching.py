@@ -9,9 +9,9 @@ from typing import Any
 from apps.common.actor import Actor
 from apps.common.policy import authorize
 from apps.faq.models import FaqEntry
-from apps.faq.selectors import check_faq, entries_of
+from apps.faq.selectors.entries import check_faq, entries_of
 from apps.knowledge.models import KnowledgeBase, Tag
-from apps.retrieval.search import Options, Passage, Results, Scope, search
+from apps.retrieval.selectors import Options, Passage, Results, Scope, search
 
 THRESHOLD, COUNT, MOST = 0.7, 10, 50
 POOL = 500

@@ -56,8 +56,18 @@ def test_twenty_rows_are_the_same_in_every_encoding(faq: FaqWorld, codec: str) -
     data = lines.encode(codec)
     seen = preview(faq, "faq.csv", data)
     assert seen["total"] == (21 if codec == "gb18030" else 20)
-    assert seen["encoding"].replace("_", "-").startswith({"gbk": "gb18030", "utf-8-sig": "utf-8"}.get(codec, codec).replace("utf-16-le", "utf-16"))
-    assert [column["field"] for column in seen["columns"]] == ["tag_name", "standard_question", "similar_questions", "answers", "is_disabled"]
+    assert (
+        seen["encoding"]
+        .replace("_", "-")
+        .startswith({"gbk": "gb18030", "utf-8-sig": "utf-8"}.get(codec, codec).replace("utf-16-le", "utf-16"))
+    )
+    assert [column["field"] for column in seen["columns"]] == [
+        "tag_name",
+        "standard_question",
+        "similar_questions",
+        "answers",
+        "is_disabled",
+    ]
     assert imported(faq, "faq.csv", data)["added_count"] == seen["total"]
     found = [(entry["standard_question"], entry["answers"]) for entry in faq.entries()][:20]
     assert found == [(question, [answer]) for question, answer in wanted]
@@ -115,7 +125,10 @@ def test_formulas_give_their_cached_value_and_never_their_text(faq: FaqWorld) ->
 
 
 def test_names_of_columns_are_known_in_chinese_snake_and_camel_case() -> None:
-    for names in (HEADERS, ("tag_name", "standard_question", "similar_questions", "negative_questions", "answers", "answer_all", "is_disabled")):
+    for names in (
+        HEADERS,
+        ("tag_name", "standard_question", "similar_questions", "negative_questions", "answers", "answer_all", "is_disabled"),
+    ):
         assert "" not in [field_of(name) for name in names]
     assert [field_of(name) for name in ("standardQuestion", "Similar Questions", "标签", "isEnabled", "備註")] == [
         "standard_question", "similar_questions", "tag_name", "is_enabled", "",
@@ -129,7 +142,7 @@ def test_yes_and_no_are_read_in_every_way_people_write_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "texts", [[], ["a"], ["a", "b"], ["## Title\ntext", "b"], ["a#", "#b"], ["#"], ['["x"]'], ["a##b"], ["=1+1"], ["'=1"], ["a,\"b\"\nc"]]
+    "texts", [[], ["a"], ["a", "b"], ["## Title\ntext", "b"], ["a#", "#b"], ["#"], ['["x"]'], ["a##b"], ["=1+1"], ["'=1"], ['a,"b"\nc']]
 )
 def test_a_list_in_a_cell_comes_back_as_it_was(texts: list[str]) -> None:
     assert [text for text in texts_of(unescaped(escaped(cell_of(texts)))) if text] == texts
@@ -151,7 +164,16 @@ def test_an_export_gives_the_same_entries_and_the_same_bytes(faq: FaqWorld, kind
     first = export(faq, kind)
     assert export(faq, kind) == first
     assert imported(faq, f"faq.{kind}", first, base=faq.second_faq)["added_count"] == len(HARD)
-    same = ("standard_question", "similar_questions", "negative_questions", "answers", "answer_strategy", "is_enabled", "is_recommended", "tag_name")
+    same = (
+        "standard_question",
+        "similar_questions",
+        "negative_questions",
+        "answers",
+        "answer_strategy",
+        "is_enabled",
+        "is_recommended",
+        "tag_name",
+    )
     there, here = faq.entries(faq.second_faq), faq.entries()
     assert [{name: entry[name] for name in same} for entry in there] == [{name: entry[name] for name in same} for entry in here]
     if kind != "json":  # its ids are numbers of the portal, and differ
@@ -182,7 +204,7 @@ def test_no_cell_of_an_export_is_a_formula(faq: FaqWorld) -> None:
     book = openpyxl.load_workbook(io.BytesIO(export(faq, "xlsx")))
     kinds = {cell.data_type for row in book.active.iter_rows() for cell in row if cell.value is not None}
     assert kinds == {"s"}
-    assert book.active["B2"].value == "=HYPERLINK(\"http://x\")"
+    assert book.active["B2"].value == '=HYPERLINK("http://x")'
 
 
 def test_json_is_a_bare_list_without_what_is_empty(faq: FaqWorld) -> None:
@@ -204,7 +226,12 @@ def test_camel_case_files_of_other_programs_keep_their_flags(faq: FaqWorld) -> N
     imported(faq, "faq.json", json.dumps({"entries": data}).encode())
     csv = "standardQuestion,answers,isDisabled\nC,c,TRUE\nD,d,\n"
     imported(faq, "faq.tsv", csv.replace(",", "\t").encode())
-    assert [(entry["standard_question"], entry["is_enabled"]) for entry in faq.entries()] == [("A", False), ("B", False), ("C", False), ("D", True)]
+    assert [(entry["standard_question"], entry["is_enabled"]) for entry in faq.entries()] == [
+        ("A", False),
+        ("B", False),
+        ("C", False),
+        ("D", True),
+    ]
     assert faq.entries()[0]["answers"] == ["x", "y"]
 
 

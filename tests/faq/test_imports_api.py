@@ -219,9 +219,7 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("mode", ["append", "replace"])
 @pytest.mark.parametrize("at", range(1, 7))
-def test_a_worker_killed_anywhere_leaves_every_row_done_once(
-    faq: FaqWorld, monkeypatch: pytest.MonkeyPatch, mode: str, at: int
-) -> None:
+def test_a_worker_killed_anywhere_leaves_every_row_done_once(faq: FaqWorld, monkeypatch: pytest.MonkeyPatch, mode: str, at: int) -> None:
     """The calls of one import are counted; in each run another one kills the worker, before or after its transaction."""
     faq.add("Question 3", "Old", similar_questions=("kept",))
     faq.add("Left over", "Old")

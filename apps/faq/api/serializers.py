@@ -9,7 +9,6 @@ from rest_framework import serializers
 from apps.common.api.views import PageQuery
 from apps.common.jobs.models import RunState
 from apps.faq.exporting import tag_name_of
-from apps.faq.importing import counts_of
 from apps.faq.matching import Match
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
 from apps.faq.passages import index_mode
@@ -246,7 +245,8 @@ class ProgressOut(serializers.Serializer[FaqImportRun]):
     processing_time = serializers.IntegerField(required=False, help_text="Seconds.")
 
     def to_representation(self, instance: FaqImportRun) -> dict[str, Any]:
-        return progress_shape(instance, self.context["container"], self.context.get("rows"), self.context.get("entries") or {})
+        known = self.context
+        return progress_shape(instance, known["counts"], known["container"], known.get("rows"), known.get("entries") or {})
 
 
 STATUS = {
@@ -258,8 +258,9 @@ STATUS = {
 }
 
 
-def progress_shape(run: FaqImportRun, container: str, rows: list[FaqImportRow] | None, entries: dict[int, FaqEntry]) -> dict[str, Any]:
-    counts = counts_of(run)
+def progress_shape(
+    run: FaqImportRun, counts: dict[str, int], container: str, rows: list[FaqImportRow] | None, entries: dict[int, FaqEntry]
+) -> dict[str, Any]:
     done = run.state == RunState.DONE
     succeeded = counts["added"] + counts["merged"] - counts["partial"]
     processed = (

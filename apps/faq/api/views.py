@@ -18,7 +18,7 @@ from apps.faq.exporting import entries_export
 from apps.faq.files import MAX_BYTES, entries_read, row_of_object, too_large
 from apps.faq.matching import entries_match
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
-from apps.faq.selectors import (
+from apps.faq.selectors.entries import (
     EntryFilters,
     container_uid,
     entries_by_pk,
@@ -28,6 +28,7 @@ from apps.faq.selectors import (
     faq_base_get,
     heads_of,
     import_base,
+    import_counts,
     import_failures,
     import_get,
     import_rows,
@@ -396,7 +397,9 @@ class TaskView(FaqView):
             states = [state for state in FaqImportRow.State.values if state != FaqImportRow.State.WAITING]
             rows = list(import_rows(actor=self.actor, run=run, states=states))
             entries = entries_by_pk(actor=self.actor, base=base, pks=[row.entry_ref for row in rows if row.entry_ref])
-        self.render_context = {"container": container_uid(actor=self.actor, base=base), "rows": rows, "entries": entries}
+        counts = import_counts(actor=self.actor, run=run)
+        home = container_uid(actor=self.actor, base=base)
+        self.render_context = {"container": home, "counts": counts, "rows": rows, "entries": entries}
         return self.render(run)
 
 

@@ -13,7 +13,7 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
 from apps.common.policy import authorize
 from apps.faq.models import FaqEntry
-from apps.faq.selectors import check_faq, entries_get, entry_anywhere
+from apps.faq.selectors.entries import check_faq, entries_get, entry_anywhere
 from apps.faq.store import flags_set, tags_set
 from apps.knowledge.models import Document, KnowledgeBase, Tag
 from apps.knowledge.selectors import tag_get

@@ -15,7 +15,7 @@ from apps.common.policy import authorize
 from apps.faq.drafts import Draft, checked, clean_texts, key_of, no_answers
 from apps.faq.models import FaqEntry, FaqIndexRun, FaqQuestion
 from apps.faq.reasons import sentence
-from apps.faq.selectors import check_faq
+from apps.faq.selectors.entries import check_faq
 from apps.faq.store import draft_of_entry, entries_create, entry_rewrite, tags_set, taken_questions
 from apps.ingestion.services import embed_start
 from apps.knowledge.models import KnowledgeBase, Tag

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import replace
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -17,27 +16,16 @@ from apps.common.errors import InvalidInput, NotFound
 from apps.common.jobs.models import RunState
 from apps.common.jobs.service import cancel_run, enqueue
 from apps.common.policy import authorize
-from apps.faq.drafts import Draft
+from apps.faq.drafts import MAX_ROWS, Draft, IncomingRow, too_many_rows
 from apps.faq.models import FaqImportRow, FaqImportRun
-from apps.faq.selectors import check_faq, import_last, import_live, task_parts
+from apps.faq.selectors.entries import check_faq, import_last, import_live, task_parts
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import as_uuid
 from apps.knowledge.services import pairs_container
 
 FAQ_IMPORT = "faq_import"
-MAX_ROWS = 5000
 RUNS_KEPT = 5
 ROWS_AT_ONCE = 500
-
-
-@dataclass(frozen=True, slots=True)
-class IncomingRow:
-    """A submitted row: as it came, what was understood of it, or why nothing could be (a code of `apps.faq.reasons`)."""
-
-    raw: Any
-    draft: Draft | None = None
-    reason: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
 
 
 def import_start(
@@ -73,11 +61,6 @@ def import_start(
     except IntegrityError:
         live = import_live(actor=actor, base=base)
         raise _running(live) from None
-
-
-def too_many_rows(count: int) -> InvalidInput:
-    words = _("%(count)s rows are too many: at most %(max)s at a time. Split the file.") % {"count": f"{count:,}", "max": f"{MAX_ROWS:,}"}
-    return InvalidInput(words, field="entries", code="too_many_rows", api_code=1000, max=MAX_ROWS)
 
 
 def _check_task(base: KnowledgeBase, task_id: str) -> None:
@@ -174,3 +157,28 @@ def import_show(*, actor: Actor, base: KnowledgeBase, shown: str) -> FaqImportRu
     run.shown = shown
     run.save(update_fields=["shown", "updated_at"])
     return run
+
+
+def incoming_again(*, actor: Actor, run: FaqImportRun) -> list[IncomingRow]:
+    """The rows of an import as they were submitted, to be imported after they were only checked."""
+    authorize(actor, "faq.import")
+    rows = FaqImportRow.objects.filter(run=run).order_by("index")
+    again = []
+    for row in rows:
+        failed_early = row.draft is None
+        draft = Draft.from_json(row.draft) if row.draft is not None else None
+        if draft is not None and row.is_partial:  # what was taken out is tried, and told, once more
+            draft = replace(
+                draft,
+                similar_questions=(*draft.similar_questions, *row.facts.get("removed_similar", ())),
+                negative_questions=(*draft.negative_questions, *row.facts.get("removed_negative", ())),
+            )
+        again.append(
+            IncomingRow(
+                raw=row.raw,
+                draft=draft,
+                reason=row.reason if failed_early else "",
+                facts=row.facts if failed_early else {},
+            )
+        )
+    return again

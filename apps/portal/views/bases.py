@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from apps.common.actor import Actor
 from apps.common.errors import DomainError
 from apps.common.policy import allowed
+from apps.faq.selectors import index_mode, question_mode
 from apps.ingestion.selectors import CHUNKING_DEFAULTS, chunk_preview
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import base_get
@@ -33,6 +34,14 @@ STRATEGIES = (
     ("heading", gettext_lazy("By headings")),
     ("heuristic", gettext_lazy("By numbered sections and layout")),
     ("recursive", gettext_lazy("By separators and size only")),
+)
+INDEX_MODES = (
+    ("question_answer", gettext_lazy("Their questions and their answers")),
+    ("question_only", gettext_lazy("Their questions alone")),
+)
+QUESTION_MODES = (
+    ("combined", gettext_lazy("Together: one passage an entry, quick and small")),
+    ("separate", gettext_lazy("Each by itself: finer where an entry has many questions")),
 )
 SHOWN = 60
 #: Names the splitter and the service give their fields -> names in this form.
@@ -92,6 +101,8 @@ class ChunkingForm(forms.Form):
 
 
 class SettingsForm(ChunkingForm):
+    index_mode = forms.ChoiceField(label=gettext_lazy("Entries are found by"), choices=INDEX_MODES, required=False)
+    question_index_mode = forms.ChoiceField(label=gettext_lazy("Questions of an entry"), choices=QUESTION_MODES, required=False)
     name = forms.CharField(label=gettext_lazy("Name"), required=False, strip=False)
     description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
     words = forms.BooleanField(label=gettext_lazy("Words"), required=False)
@@ -105,8 +116,9 @@ class SettingsForm(ChunkingForm):
         label=gettext_lazy("What to mind when writing them"), widget=forms.Textarea, required=False, strip=False
     )
 
-    def __init__(self, *args: Any, models: list[tuple[str, str]], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, models: list[tuple[str, str]], is_faq: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["strategy"].required = not is_faq  # entries are not split
         self.fields["summary_model"].choices = models  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
@@ -153,6 +165,8 @@ def initial_of(base: KnowledgeBase) -> dict[str, Any]:
     way = config.get("strategy") or ("recursive" if config.get("strategy") == "" else "auto")
     questions = base.options.get("question_generation_config") or {}
     return {
+        "index_mode": index_mode(base),
+        "question_index_mode": question_mode(base),
         "summary_model": base.summary_model_id,
         "questions": bool(questions.get("enabled")),
         "question_count": questions.get("question_count", 3),
@@ -183,11 +197,14 @@ class BaseSettingsView(PageView):
 
     def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
-        form = SettingsForm(request.POST, models=chat_choices(self.actor, base))
+        is_faq = base.type == KnowledgeBase.Type.FAQ
+        form = SettingsForm(request.POST, models=chat_choices(self.actor, base), is_faq=is_faq)
         if not form.is_valid():
             return self._page(base, form, status=422)
         values = form.cleaned_data
         flags = {**(base.indexing_strategy or {}), "keyword_enabled": values["words"], "vector_enabled": values["vectors"]}
+        if is_faq:
+            return self._save_faq(base, form, flags)
         config = {"chunking_config": form.config(base.chunking_config), "indexing_strategy": flags}
         try:
             base_update(actor=self.actor, base=base, name=values["name"], description=values["description"], config=config)
@@ -203,6 +220,19 @@ class BaseSettingsView(PageView):
         messages.success(request, _("Settings saved. Documents that are here already keep their passages until they are parsed again."))
         return redirect(reverse("base-settings", args=[space_id, base.uid]))
 
+    def _save_faq(self, base: KnowledgeBase, form: SettingsForm, flags: dict[str, Any]) -> HttpResponse:
+        """An FAQ base has neither splitting nor enrichment; what its entries are found by instead."""
+        values = form.cleaned_data
+        modes = {name: values[name] for name in ("index_mode", "question_index_mode") if values.get(name)}
+        config = {"chunking_config": base.chunking_config, "indexing_strategy": flags, "faq_config": modes}
+        try:
+            base_update(actor=self.actor, base=base, name=values["name"], description=values["description"], config=config)
+        except DomainError as error:
+            put_error(form, error, NAMES)
+            return self._page(base, form, status=422)
+        messages.success(self.request, _("Settings saved."))
+        return redirect(reverse("base-settings", args=[base.space_id, base.uid]))
+
     def _page(self, base: KnowledgeBase, form: SettingsForm, status: int = 200) -> HttpResponse:
         may_edit = allowed(self.actor, "base.update", base)
         if not may_edit:
@@ -217,6 +247,7 @@ class BaseSettingsView(PageView):
             "may_edit": may_edit,
             "may_delete": allowed(self.actor, "base.delete", base),
             "sample": sample,
+            "is_faq": base.type == KnowledgeBase.Type.FAQ,
             "space_id": base.space_id,
             **vectors_context(self.actor, base),
             **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
+from uuid import UUID
 
 from django.db.models import Count, Q
 from django.utils import timezone
@@ -37,6 +38,7 @@ class EntryFilters:
     enabled: Literal["", "yes", "no"] = ""
     recommended: Literal["", "yes", "no"] = ""
     sort_order: str = "desc"
+    document_uid: str = ""
 
 
 def faq_base_get(*, actor: Actor, kb_id: Any) -> KnowledgeBase:
@@ -67,6 +69,8 @@ def entry_list(*, actor: Actor, base: KnowledgeBase, filters: EntryFilters = Ent
         rows = rows.filter(document__in=Document.objects.filter(kb=base, tags__pk=filters.tag_pk).values("pk"))
     if filters.keyword:
         rows = rows.filter(_holds(filters.keyword, filters.search_field))
+    if filters.document_uid:
+        rows = rows.filter(document__uid=as_uuid(filters.document_uid) or UUID(int=0))
     if filters.enabled:
         rows = rows.filter(is_enabled=filters.enabled == "yes")
     if filters.recommended:
@@ -232,3 +236,25 @@ def entries_by_pk(*, actor: Actor, base: KnowledgeBase, pks: Sequence[int]) -> d
     for start in range(0, len(pks), 500):
         found |= {entry.pk: entry for entry in _rows(actor).filter(kb=base, pk__in=pks[start : start + 500])}
     return found
+
+
+def import_all_failures(*, actor: Actor, run: FaqImportRun) -> Any:
+    """Every row that could not be taken whole, in their order."""
+    authorize(actor, "faq.progress")
+    return FaqImportRow.objects.filter(Q(state=FaqImportRow.State.FAILED) | Q(is_partial=True), run=run).order_by("index")
+
+
+def import_counts(*, actor: Actor, run: FaqImportRun) -> dict[str, int]:
+    """What became of the rows so far (contract content F12): they add up to what was submitted once all are done."""
+    authorize(actor, "faq.progress")
+    settled = Q() if run.dry_run else Q(is_planned=False)
+    rows: Any = FaqImportRow.objects.filter(run=run)
+    state = FaqImportRow.State
+    found = rows.aggregate(
+        added=Count("pk", filter=settled & Q(state=state.ADDED)),
+        merged=Count("pk", filter=settled & Q(state=state.MERGED)),
+        skipped=Count("pk", filter=Q(state=state.SKIPPED)),
+        failed=Count("pk", filter=Q(state=state.FAILED)),
+        partial=Count("pk", filter=settled & Q(is_partial=True) & Q(state__in=[state.ADDED, state.MERGED])),
+    )
+    return {name: int(value) for name, value in found.items()}
