@@ -200,7 +200,7 @@ def _finish(work: Work) -> None:
             if run.mode == FaqImportRun.Mode.REPLACE:
                 Tag.objects.filter(~Exists(DocumentTag.objects.filter(tag=OuterRef("pk"))), kb=work.base).delete()
             if Document.objects.filter(kb=work.base, type=Document.Type.PAIR, deleted_at__isnull=True).exists():
-                vectors_follow(work.actor, work.base)
+                vectors_follow(actor=work.actor, base=work.base)
             publish(BaseFilled(space_id=run.space_id, kb_id=work.base.pk))
             _record(work.actor, run, "faq.import_completed", "partial" if counts["failed"] or counts["partial"] else "success", counts)
         work.claim.rows().update(counts=counts, progress_done=run.progress_total, progress_failed=counts["failed"])
@@ -218,7 +218,7 @@ def end_import(run: Any) -> None:
         return
     base = KnowledgeBase.objects.filter(pk=run.kb_ref, deleted_at__isnull=True).first()
     if base is not None and counts["added"] + counts["merged"]:
-        vectors_follow(actor, base)
+        vectors_follow(actor=actor, base=base)
         publish(BaseFilled(space_id=run.space_id, kb_id=base.pk))
     _record(actor, run, "faq.import_failed", "canceled" if run.state == RunState.CANCELLED else "failed", counts)
 

@@ -41,7 +41,7 @@ def work_index(claim: Claim) -> None:
             if (index_mode(now), question_mode(now)) != (index_mode(base), question_mode(base)):
                 continue  # the settings were changed again
             if total:
-                vectors_follow(actor, now)
+                vectors_follow(actor=actor, base=now)
             if not claim.finish(RunState.DONE):
                 raise Stop("lost")
             return

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.common.models import Activity
 
@@ -62,7 +63,7 @@ FIELDS: dict[str, Any] = {
     "standard_question": _("Standard question"),
     "similar_questions": _("Similar questions"),
     "negative_questions": _("Negative questions"),
-    "answers": _("Answers"),
+    "answers": pgettext_lazy("of a question", "Answers"),
     "answer_strategy": _("Way of answering"),
     "is_enabled": _("Enabled"),
     "is_recommended": _("Recommended"),

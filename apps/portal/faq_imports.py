@@ -7,7 +7,7 @@ from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, pgettext, pgettext_lazy
 
 from apps.common.actor import Actor
 from apps.common.jobs.models import RunState
@@ -24,7 +24,7 @@ FIELD_WORDS = {
     "standard_question": gettext_lazy("Standard question"),
     "similar_questions": gettext_lazy("Similar questions"),
     "negative_questions": gettext_lazy("Negative questions"),
-    "answers": gettext_lazy("Answers"),
+    "answers": pgettext_lazy("of a question", "Answers"),
     "answer_all": gettext_lazy("Give all answers"),
     "answer_strategy": gettext_lazy("Way of answering"),
     "is_disabled": gettext_lazy("Disabled"),
@@ -42,7 +42,7 @@ def result_counts(run: FaqImportRun) -> list[dict[str, Any]]:
     failed = counts.get("failed", 0)
     return [
         {"label": _("Rows"), "count": run.progress_total},
-        {"label": _("Added"), "count": counts.get("added", 0)},
+        {"label": pgettext("rows of an import", "Added"), "count": counts.get("added", 0)},
         {"label": _("Merged"), "count": counts.get("merged", 0)},
         {"label": _("Skipped"), "count": counts.get("skipped", 0)},
         {"label": _("Failed"), "count": failed, "kind": "danger" if failed else ""},

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from apps.common.actor import Actor
 from apps.common.policy import allowed
@@ -23,10 +23,10 @@ from apps.portal.faq_imports import result_counts
 PAGE_SIZE = 50
 MAX_PAGE = 100_000
 FIELD_WORDS = {
-    "": gettext_lazy("Everywhere"),
+    "": pgettext_lazy("where to look", "Everywhere"),
     "standard_question": gettext_lazy("Standard question"),
     "similar_questions": gettext_lazy("Similar questions"),
-    "answers": gettext_lazy("Answers"),
+    "answers": pgettext_lazy("of a question", "Answers"),
 }
 Flag = Literal["", "yes", "no"]
 

@@ -24,10 +24,10 @@ def _of_base(prefix: str) -> list[URLPattern]:
 
 
 _TASKS: list[URLPattern] = [
-    path("faq/import/progress/<str:task_id>", views.ImportProgressView.as_view(), name="faq-import-progress"),
-    path("faq/import/failures/<str:task_id>", views.ImportFailuresView.as_view(), name="faq-import-failures"),
-    path("faq/import/cancel/<str:task_id>", views.ImportCancelView.as_view(), name="faq-import-cancel"),
+    path("faq/import/progress/<str:faq_task_id>", views.ImportProgressView.as_view(), name="faq-import-progress"),
+    path("faq/import/failures/<str:faq_task_id>", views.ImportFailuresView.as_view(), name="faq-import-failures"),
+    path("faq/import/cancel/<str:faq_task_id>", views.ImportCancelView.as_view(), name="faq-import-cancel"),
 ]
 
-upstream: list[URLPattern] = [*_of_base("knowledge-bases/<str:kb_id>/faq"), *_TASKS]
-proxied: list[URLPattern] = [*_of_base("bases/<str:kb_id>/faq"), *_TASKS]
+upstream: list[URLPattern] = [*_of_base("knowledge-bases/<str:faq_kb_id>/faq"), *_TASKS]
+proxied: list[URLPattern] = [*_of_base("bases/<str:faq_kb_id>/faq"), *_TASKS]

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from rest_framework.parsers import MultiPartParser
 from rest_framework.response import Response
 
+from apps.common.api.parsers import StrictJSONParser
 from apps.common.api.views import ApiView, Empty, Op
 from apps.common.errors import InvalidInput, NotFound
 from apps.faq.api import serializers as shapes
@@ -108,9 +109,9 @@ class EntryListView(FaqView):
         ),
     }
 
-    def get(self, request: Any, kb_id: str) -> Response:
+    def get(self, request: Any, faq_kb_id: str) -> Response:
         asked = self.asked()
-        base = self.base(kb_id)
+        base = self.base(faq_kb_id)
         rows = entry_list(actor=self.actor, base=base, filters=self._filters(base, asked))
         total, start = rows.count(), (asked["page"] - 1) * asked["page_size"]
         page = list(rows[start : start + asked["page_size"]])
@@ -133,15 +134,15 @@ class EntryListView(FaqView):
             sort_order=asked.get("sort_order", "").lower(),
         )
 
-    def post(self, request: Any, kb_id: str) -> Response:
+    def post(self, request: Any, faq_kb_id: str) -> Response:
         body = self.read()
-        base = self.base(kb_id)
+        base = self.base(faq_kb_id)
         rows = [row_of_object(each) for each in body["entries"]]
         wanted = {"mode": body["mode"], "dry_run": bool(body.get("dry_run")), "task_id": body.get("task_id") or ""}
         return self.render(import_start(actor=self.actor, base=base, rows=rows, **wanted))
 
-    def delete(self, request: Any, kb_id: str) -> Response:
-        entries_delete(actor=self.actor, base=self.base(kb_id), numbers=self.read()["ids"])
+    def delete(self, request: Any, faq_kb_id: str) -> Response:
+        entries_delete(actor=self.actor, base=self.base(faq_kb_id), numbers=self.read()["ids"])
         return self.render(None)
 
 
@@ -163,8 +164,8 @@ class EntryExportView(FaqView):
         renderer = self.get_renderers()[0]
         return renderer, renderer.media_type
 
-    def get(self, request: Any, kb_id: str) -> HttpResponse:
-        base = self.base(kb_id)
+    def get(self, request: Any, faq_kb_id: str) -> HttpResponse:
+        base = self.base(faq_kb_id)
         export = entries_export(actor=self.actor, base=base, kind=self.asked().get("format", ""))
         response = HttpResponse(export.data, content_type=export.media_type)
         response["Content-Disposition"] = f'attachment; filename="{export.name}"'
@@ -188,12 +189,12 @@ class EntryView(FaqView):
         ),
     }
 
-    def get(self, request: Any, kb_id: str, entry_id: str) -> Response:
-        base = self.base(kb_id)
+    def get(self, request: Any, faq_kb_id: str, entry_id: str) -> Response:
+        base = self.base(faq_kb_id)
         return self.entry(base, entry_get(actor=self.actor, base=base, entry_id=entry_id))
 
-    def put(self, request: Any, kb_id: str, entry_id: str) -> Response:
-        base = self.base(kb_id)
+    def put(self, request: Any, faq_kb_id: str, entry_id: str) -> Response:
+        base = self.base(faq_kb_id)
         entry = entry_to_change(actor=self.actor, base=base, entry_id=entry_id)
         body = self.read()
         draft, version = draft_of({**body, "number": entry.number}), body.get("expected_version")
@@ -215,8 +216,8 @@ class EntryCreateView(FaqView):
         )
     }
 
-    def post(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def post(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         body = self.read()
         recommended = True if body.get("is_recommended") is None else body["is_recommended"]
         return self.entry(base, entry_create(actor=self.actor, base=base, draft=draft_of({**body, "is_recommended": recommended})))
@@ -235,8 +236,8 @@ class EntrySimilarView(FaqView):
         )
     }
 
-    def post(self, request: Any, kb_id: str, entry_id: str) -> Response:
-        base = self.base(kb_id)
+    def post(self, request: Any, faq_kb_id: str, entry_id: str) -> Response:
+        base = self.base(faq_kb_id)
         entry = entry_to_change(actor=self.actor, base=base, entry_id=entry_id)
         return self.entry(base, entry_extend(actor=self.actor, base=base, entry=entry, similar=self.read()["similar_questions"]))
 
@@ -255,8 +256,8 @@ class EntryFieldsView(FaqView):
         )
     }
 
-    def put(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def put(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         body = self.read()
         by_id, by_tag, left_out = body.get("by_id") or {}, body.get("by_tag") or {}, body.get("exclude_ids") or ()
         changes = field_changes(actor=self.actor, base=base, by_id=by_id, by_tag=by_tag, excluded=left_out)
@@ -277,8 +278,8 @@ class EntryTagsView(FaqView):
         )
     }
 
-    def put(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def put(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         entries_tag(actor=self.actor, base=base, updates=self.read()["updates"])
         return self.render(None)
 
@@ -299,8 +300,8 @@ class FaqSearchView(FaqView):
         )
     }
 
-    def post(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def post(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         body = self.read()
         matches = entries_match(
             actor=self.actor,
@@ -318,7 +319,7 @@ class FaqSearchView(FaqView):
 class FileView(FaqView):
     """Reads an uploaded file of entries."""
 
-    parser_classes = [MultiPartParser]
+    parser_classes = [MultiPartParser, StrictJSONParser]
 
     def initial(self, request: Any, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
@@ -345,8 +346,8 @@ class ImportFileView(FileView):
         )
     }
 
-    def post(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def post(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         body = self.read()
         found = self.file_of(base, body)
         run = import_start(
@@ -375,8 +376,8 @@ class ImportPreviewView(FileView):
         )
     }
 
-    def post(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def post(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         return self.render(self.file_of(base, self.read()))
 
 
@@ -406,8 +407,8 @@ class TaskView(FaqView):
 class ImportProgressView(TaskView):
     operations = {"GET": Op("faq.progress", "Follow an import", reply=shapes.ProgressOut, invalid_code=1000, tags=TAGS)}
 
-    def get(self, request: Any, task_id: str) -> Response:
-        return self.progress(*self.run(task_id))
+    def get(self, request: Any, faq_task_id: str) -> Response:
+        return self.progress(*self.run(faq_task_id))
 
 
 class ImportFailuresView(TaskView):
@@ -423,9 +424,9 @@ class ImportFailuresView(TaskView):
         )
     }
 
-    def get(self, request: Any, task_id: str) -> Response:
+    def get(self, request: Any, faq_task_id: str) -> Response:
         asked = self.asked()
-        run, _base = self.run(task_id)
+        run, _base = self.run(faq_task_id)
         rows, total = import_failures(actor=self.actor, run=run, offset=asked["offset"], limit=asked["limit"])
         return self.render({"entries": rows, "total": total})
 
@@ -443,10 +444,10 @@ class ImportCancelView(TaskView):
         )
     }
 
-    def post(self, request: Any, task_id: str) -> Response:
-        run, base = self.run(task_id)
+    def post(self, request: Any, faq_task_id: str) -> Response:
+        run, base = self.run(faq_task_id)
         import_cancel(actor=self.actor, base=base, run=run)
-        return self.progress(*self.run(task_id))
+        return self.progress(*self.run(faq_task_id))
 
 
 class ImportDisplayView(FaqView):
@@ -456,7 +457,7 @@ class ImportDisplayView(FaqView):
         )
     }
 
-    def put(self, request: Any, kb_id: str) -> Response:
-        base = self.base(kb_id)
+    def put(self, request: Any, faq_kb_id: str) -> Response:
+        base = self.base(faq_kb_id)
         import_show(actor=self.actor, base=base, shown=self.read()["display_status"])
         return self.render(None)

@@ -45,7 +45,7 @@ def entry_create(*, actor: Actor, base: KnowledgeBase, draft: Draft) -> FaqEntry
             tag = tag_get(actor=actor, base=base, tag_id=draft.tag_id) if draft.tag_id > 0 else None
             tag = tag or tag_named(actor=actor, base=base, name=draft.tag_name or UNCATEGORIZED)
             (entry,) = entries_create(base, [(draft, tag)], actor.user_id)
-            vectors_follow(actor, base)
+            vectors_follow(actor=actor, base=base)
             _record(actor, "faq.created", entry)
     except IntegrityError:
         raise _clash(base, draft) from None
@@ -70,7 +70,7 @@ def entry_update(*, actor: Actor, base: KnowledgeBase, entry: FaqEntry, draft: D
             before = draft_of_entry(entry)
             entry_rewrite(base, entry, draft)
             tags_set(base, {entry.pk: tag})
-            vectors_follow(actor, base)
+            vectors_follow(actor=actor, base=base)
             after = draft_of_entry(entry)
             _record(actor, "faq.updated", entry, changes=_changes(before, after))
     except IntegrityError:
@@ -96,7 +96,7 @@ def entry_extend(*, actor: Actor, base: KnowledgeBase, entry: FaqEntry, similar:
             entry = _locked(entry, entry.version)
             before = draft_of_entry(entry)
             entry_rewrite(base, entry, draft)
-            vectors_follow(actor, base)
+            vectors_follow(actor=actor, base=base)
             _record(actor, "faq.updated", entry, changes=_changes(before, draft_of_entry(entry)))
     except IntegrityError:
         raise _clash(base, draft) from None
@@ -130,7 +130,7 @@ def tag_named(*, actor: Actor, base: KnowledgeBase, name: str) -> Tag:
         return Tag.objects.visible_to(actor).get(kb=base, name=name)  # type: ignore[no-any-return]
 
 
-def vectors_follow(actor: Actor, base: KnowledgeBase) -> None:
+def vectors_follow(*, actor: Actor, base: KnowledgeBase) -> None:
     """Words are in the index at once; vectors are made in the background. Runs in the caller's transaction."""
     embed_start(pairs_container(actor=actor, base=base), {"trigger": "faq"})
 

@@ -44,8 +44,8 @@ class FaqPageView(PageView):
 
     actions = {"GET": "faq.read"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         if not request.headers.get("HX-Request"):
             base_visit(actor=self.actor, base=base)
         context = {
@@ -100,11 +100,11 @@ class EntryFormView(DialogView):
 class EntryNewView(EntryFormView):
     actions = {"GET": "faq.write", "POST": "faq.write"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        return self.form(self.base(kb_id), EntryForm())
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        return self.form(self.base(faq_kb_id), EntryForm())
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = self.base(kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = self.base(faq_kb_id)
         form = EntryForm.of_post(request.POST)
         if not form.is_valid():
             return self.form(base, form, status=422)
@@ -121,14 +121,14 @@ class EntryEditView(EntryFormView):
 
     actions = {"GET": "faq.read", "POST": "faq.write"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, number: int) -> HttpResponse:
-        base = self.base(kb_id)
-        entry = entry_get(actor=self.actor, base=base, entry_id=number)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, entry_id: int) -> HttpResponse:
+        base = self.base(faq_kb_id)
+        entry = entry_get(actor=self.actor, base=base, entry_id=entry_id)
         return self.form(base, EntryForm.of_entry(entry), entry)
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, number: int) -> HttpResponse:
-        base = self.base(kb_id)
-        entry = entry_get(actor=self.actor, base=base, entry_id=number)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, entry_id: int) -> HttpResponse:
+        base = self.base(faq_kb_id)
+        entry = entry_get(actor=self.actor, base=base, entry_id=entry_id)
         form = EntryForm.of_post(request.POST)
         if not form.is_valid():
             return self.form(base, form, entry, status=422)
@@ -138,7 +138,7 @@ class EntryEditView(EntryFormView):
             if error.code != "revision_conflict":
                 form.put(error)
                 return self.form(base, form, entry, status=409)
-            entry = entry_get(actor=self.actor, base=base, entry_id=number)
+            entry = entry_get(actor=self.actor, base=base, entry_id=entry_id)
             form.version = entry.version  # saving once more puts this on top of theirs
             return self.form(base, form, entry, status=409, theirs=entry)
         except DomainError as error:
@@ -152,8 +152,8 @@ class EntryPartView(PageView):
 
     actions = {"GET": "faq.write"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         part = next((name for name in PARTS if name == request.GET.get("part")), PARTS[0])
         return self.page("portal/_faq_item.html", {"part": part, "number": uuid.uuid4().hex[:8], "item": None, "is_new": True})
 
@@ -201,8 +201,8 @@ class BulkFlagView(BulkView):
 
     actions = {"POST": "faq.write"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         acts: dict[str, tuple[dict[str, bool], str]] = {
             "enable": ({"is_enabled": True}, _("%(entries)s enabled.")),
             "disable": ({"is_enabled": False}, _("%(entries)s disabled: they are not found any more.")),
@@ -219,15 +219,15 @@ class BulkTagView(BulkView):
     actions = {"GET": "faq.write", "POST": "faq.write"}
     template = "portal/_faq_bulk_tag.html"
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         entries = self.chosen(request, base)
         tags = [{"value": "", "label": _("No tag")}]
         tags += [{"value": str(tag.pk), "label": tag.name} for tag in tag_list(actor=self.actor, base=base)]
         return self.ask(base, entries, _("Tag of %(entries)s") % {"entries": entries_text(len(entries))}, tags=tags)
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         entries = self.chosen(request, base)
         raw = request.POST.get("tag", "")
         tag = tag_get(actor=self.actor, base=base, tag_id=raw) if raw else None
@@ -239,13 +239,13 @@ class BulkDeleteView(BulkView):
     actions = {"GET": "faq.write", "POST": "faq.write"}
     template = "portal/_faq_bulk_delete.html"
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         entries = self.chosen(request, base)
         return self.ask(base, entries, _("Delete %(entries)s?") % {"entries": entries_text(len(entries))}, kept=kept_text())
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         entries = self.chosen(request, base)
         gone = entries_delete(actor=self.actor, base=base, numbers=[entry.seq_id for entry in entries])
         text = _("%(entries)s deleted.") % {"entries": entries_text(len(gone))}
@@ -258,8 +258,8 @@ class MatchTestView(DialogView):
     actions = {"GET": "faq.read"}
     template = "portal/_faq_match.html"
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         query = request.GET.get("q", "").strip()
         context: dict[str, Any] = {"base": base, "query": query, "space_id": space_id, "kinds": MATCH_KINDS()}
         if query:
@@ -290,7 +290,7 @@ class ResultHideView(PageView):
 
     actions = {"POST": "faq.write"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         import_show(actor=self.actor, base=base, shown="close")
         return done(request, _("The result was put away."), back=links.base_url(base))

@@ -30,14 +30,14 @@ class ImportView(DialogView):
     actions = {"GET": "faq.import", "POST": "faq.import"}
     template = "portal/_faq_import.html"
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         if (live := import_live(actor=self.actor, base=base)) is not None:
             return shown(self, base, live)
         return self.wizard(base)
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         mode = request.POST.get("mode", "append")
         try:
             found, name = file_of(self, base)
@@ -89,8 +89,8 @@ class ImportPreviewView(PageView):
 
     actions = {"POST": "faq.import"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
-        base = faq_base_get(actor=self.actor, kb_id=kb_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID) -> HttpResponse:
+        base = faq_base_get(actor=self.actor, kb_id=faq_kb_id)
         if not request.FILES.get("file"):
             return self.page("portal/_faq_preview.html", {"base": base})
         try:
@@ -137,8 +137,8 @@ class ImportRunView(RunView):
 
     actions = {"GET": "faq.progress"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, task_id: str) -> HttpResponse:
-        base, run = self.found(kb_id, task_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, faq_task_id: str) -> HttpResponse:
+        base, run = self.found(faq_kb_id, faq_task_id)
         raw = request.GET.get("page", "1")
         page = min(100, max(1, int(raw))) if raw.isascii() and raw.isdigit() and len(raw) < 5 else 1
         if is_htmx(request) and request.headers.get("HX-Target") == "faq-run":
@@ -152,8 +152,8 @@ class ImportRunView(RunView):
 class ImportStopView(RunView):
     actions = {"POST": "faq.import"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, task_id: str) -> HttpResponse:
-        base, run = self.found(kb_id, task_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, faq_task_id: str) -> HttpResponse:
+        base, run = self.found(faq_kb_id, faq_task_id)
         import_cancel(actor=self.actor, base=base, run=run)
         run.refresh_from_db()
         return shown(self, base, run)
@@ -164,8 +164,8 @@ class ImportStartView(RunView):
 
     actions = {"POST": "faq.import"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, task_id: str) -> HttpResponse:
-        base, run = self.found(kb_id, task_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, faq_task_id: str) -> HttpResponse:
+        base, run = self.found(faq_kb_id, faq_task_id)
         rows = incoming_again(actor=self.actor, run=run)
         try:
             started = import_start(actor=self.actor, base=base, rows=rows, mode=run.mode, file_name=run.file_name)
@@ -179,8 +179,8 @@ class ImportRetryView(RunView):
 
     actions = {"POST": "faq.import"}
 
-    def post(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, task_id: str) -> HttpResponse:
-        base, run = self.found(kb_id, task_id)
+    def post(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, faq_task_id: str) -> HttpResponse:
+        base, run = self.found(faq_kb_id, faq_task_id)
         failed = list(import_rows(actor=self.actor, run=run, states=[FaqImportRow.State.FAILED]))
         posted = {name: str(value) for name, value in request.POST.items()}
         try:
@@ -200,8 +200,8 @@ class ImportReasonsView(RunView):
 
     actions = {"GET": "faq.progress"}
 
-    def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID, task_id: str) -> HttpResponse:
-        _base, run = self.found(kb_id, task_id)
+    def get(self, request: HttpRequest, space_id: int, faq_kb_id: uuid.UUID, faq_task_id: str) -> HttpResponse:
+        _base, run = self.found(faq_kb_id, faq_task_id)
         rows = [
             {"rowNumber": row.index + 1, "reasonCode": row.reason, "reason": failure_row(row)["reason"], "entry": row.raw}
             for row in import_all_failures(actor=self.actor, run=run)
