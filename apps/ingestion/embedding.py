@@ -24,6 +24,7 @@ from apps.llm.services import deployment_model_id, embedder, why_unavailable
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import (
     INDEXED_TYPES,
+    compared_texts,
     index_documents,
     meaning_hash,
     meaning_of,
@@ -49,15 +50,20 @@ def embed_work(claim: Claim) -> None:
     if document is None or document.kb.deleted_at is not None:
         claim.finish(RunState.CANCELLED, reason="deleted")
         return
+    if document.type == Document.Type.FAQ:
+        from apps.ingestion.pair_embedding import embed_pairs
+
+        embed_pairs(claim, run, document)
+        return
     trace.start(document, document.attempt, "embedding", parent="knowledge_processing", passages=document.chunk_count)
     _index(document)
     while True:
         rev = Document.objects.values_list("index_rev", flat=True).get(pk=document.pk)
-        model_id, model = _model_of(run, document)
+        model_id, model = model_of(run, document)
         made = _embed(claim, run, document, model_id, model) if model is not None else Made()
         if made.stopped:
             return  # gave way to another space; the row is queued again
-        serves = model is not None and _serve(document, model_id, model.space)
+        serves = model is not None and serve(document, model_id, model.space)
         _index(document)
         if _finish(claim, document, rev, made, model.space if model else "", serves=serves):
             return
@@ -71,7 +77,7 @@ def _index(document: Document) -> None:
     services.document_findable(document)
 
 
-def _model_of(run: IngestionRun, document: Document) -> tuple[str, Embedder | None]:
+def model_of(run: IngestionRun, document: Document) -> tuple[str, Embedder | None]:
     """The model that makes the vectors the base is served by; the one it chose, when those can be made no more; None for words only.
 
     Raises: NotYet, DomainError when it cannot be used.
@@ -85,7 +91,7 @@ def _model_of(run: IngestionRun, document: Document) -> tuple[str, Embedder | No
         try:
             model = embedder(model_id)
         except TransientError as error:
-            raise _later(run, error) from error
+            raise later(run, error) from error
         except InvalidInput as error:
             if model_id == chosen:
                 raise DomainError(str(error), code=why_unavailable(error)) from error
@@ -95,7 +101,7 @@ def _model_of(run: IngestionRun, document: Document) -> tuple[str, Embedder | No
     return "", None
 
 
-def _later(run: IngestionRun, error: TransientError) -> Exception:
+def later(run: IngestionRun, error: TransientError) -> Exception:
     """The failure of an endpoint as what it means for a document: wait a little longer each time, and in the end do without vectors."""
     waited = (timezone.now() - run.created_at).total_seconds()
     left = settings.EMBED_PATIENCE_S - waited
@@ -108,9 +114,11 @@ def _later(run: IngestionRun, error: TransientError) -> Exception:
 def _embed(claim: Claim, run: IngestionRun, document: Document, model_id: str, model: Embedder) -> Made:
     """Make what is missing. `done` counts all passages that have a vector then."""
     chunks = Chunk.objects.filter(document=document, chunk_type__in=INDEXED_TYPES).order_by("chunk_index", "pk")
+    pairs = chunks if document.type == Document.Type.PAIR else ()
+    beside = {meaning_hash(text): text for chunk in pairs for text in compared_texts(chunk)}
     hashes = [meaning_hash(text) for text in (meaning_of(c) for c in chunks.iterator(chunk_size=500))]
-    missing = missing_vectors(document.space_id, model.space, hashes)
-    have, started = len(set(hashes)) - len(missing), time.monotonic()
+    missing = missing_vectors(document.space_id, model.space, [*hashes, *beside])
+    have, started = max(0, len({*hashes, *beside}) - len(missing)), time.monotonic()
 
     def pause(made: Made) -> bool:
         claim.check()
@@ -118,12 +126,12 @@ def _embed(claim: Claim, run: IngestionRun, document: Document, model_id: str, m
         return time.monotonic() - started > SHARE_S and others_wait(claim)
 
     if missing:
-        texts = {meaning_hash(text): text for text in (meaning_of(c) for c in chunks.iterator(chunk_size=500))}
+        texts = {meaning_hash(text): text for text in (meaning_of(c) for c in chunks.iterator(chunk_size=500))} | beside
         todo = [Text(content_hash, text) for content_hash, text in texts.items() if content_hash in missing]
         try:
             made = make_vectors(document.space_id, model_id, model, todo, pause=pause)
         except TransientError as error:
-            raise _later(run, error) from error
+            raise later(run, error) from error
         except InvalidInput as error:
             raise DomainError(str(error), code=why_unavailable(error)) from error
         if made.stopped:
@@ -136,7 +144,7 @@ def _embed(claim: Claim, run: IngestionRun, document: Document, model_id: str, m
     return Made(done=sum(1 for content_hash in hashes if content_hash not in still), refused=made.refused)
 
 
-def _serve(document: Document, model_id: str, made: str) -> bool:
+def serve(document: Document, model_id: str, made: str) -> bool:
     """Whether a base answers with these vectors. Its first ones do at once; where others serve, a re-index makes the change."""
     serving = serving_of(document.kb_id)
     if serving.space == made:

@@ -86,9 +86,7 @@ def _base_changed(event: BaseChanged) -> None:
 def _documents_refiled(event: DocumentsRefiled) -> None:
     """Documents that came into a base without vectors of its own bring the first ones; most are there already, by content."""
     moved = Document.objects.filter(pk__in=event.document_ids, vector_count__gt=0, kb__index_state__isnull=True).select_related("kb")
-    for document in moved:
-        if document.is_answerable:
-            services.embed_start(document, {"trigger": "move"})
+    services.vectors_start([document for document in moved if document.is_answerable], {"trigger": "move"})
 
 
 @listen(DocumentsCopied)
@@ -101,15 +99,16 @@ def _documents_copied(event: DocumentsCopied) -> None:
         copies = copies.filter(Q(parse_status=ParseStatus.FINALIZING) | Q(vector_count__lt=F("chunk_count"), reason__in=FAILURES))
     else:
         copies.update(vector_count=0)
-    for document in copies:
-        services.embed_start(document, {"trigger": "system"})
+    pairs = Document.objects.filter(pk__in=[copy for _source, copy in event.pairs], type=Document.Type.PAIR)
+    lacking = pairs.filter(vector_count__lt=F("chunk_count")).select_related("kb")[:1]
+    services.vectors_start([*copies.exclude(type=Document.Type.PAIR), *lacking], {"trigger": "system"})
 
 
 @listen(DocumentsRestored)
 def _documents_restored(event: DocumentsRestored) -> None:
     """The base may have changed its model while they were away: each gets the vectors it lacks (most lack none) and is indexed."""
     rows = Document.objects.filter(pk__in=event.document_ids, chunk_count__gt=0, enabled=True).select_related("kb")
-    services.embeds_start([document for document in rows if document.is_answerable], {"trigger": "system"})
+    services.vectors_start([document for document in rows if document.is_answerable], {"trigger": "system"})
 
 
 @listen(ChunksChanged)

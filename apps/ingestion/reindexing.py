@@ -28,6 +28,7 @@ from apps.llm.plugins.protocol import Embedder
 from apps.llm.services import deployment_model_id, embedder, why_unavailable
 from apps.retrieval.plugins.protocol import INDEX_FAILURES
 from apps.retrieval.services import (
+    compared_texts,
     index_documents,
     index_entries,
     meaning_hash,
@@ -138,7 +139,7 @@ def _windows(base_id: int) -> Iterator[list[Text]]:
     last = 0
     while chunks := list(chunks_of(base_id).filter(pk__gt=last)[:WINDOW]):
         last = chunks[-1].pk
-        texts = [meaning_of(chunk) for chunk in chunks]
+        texts = [text for chunk in chunks for text in (meaning_of(chunk), *compared_texts(chunk))]
         yield [Text(meaning_hash(text), text) for text in texts]
 
 
@@ -201,4 +202,4 @@ def _index(run: ReindexRun, documents: Sequence[Document]) -> None:
             continue
         Document.objects.filter(pk=document.pk).update(vector_count=count)
         if count < document.chunk_count and not run.progress_failed:
-            services.embed_start(document, {"trigger": "reindex"})
+            services.vectors_start([document], {"trigger": "reindex"})

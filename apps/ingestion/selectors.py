@@ -17,6 +17,7 @@ from apps.ingestion.chunking.service import DEFAULTS as CHUNKING_DEFAULTS
 from apps.ingestion.chunking.service import preview
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
+from apps.ingestion.tables import TableRead, table_read
 from apps.ingestion.trace import NEEDS, STAGES
 from apps.ingestion.vector_state import ReindexPlan, VectorState, reindex_plan, run_facts, stale_bases, vector_state
 from apps.ingestion.versions import VersionDiff, version_diff
@@ -27,6 +28,8 @@ from apps.knowledge.models.document import IN_FLIGHT
 __all__ = [
     "CHUNKING_DEFAULTS",
     "ReindexPlan",
+    "TableRead",
+    "table_read",
     "VectorState",
     "VersionDiff",
     "version_diff",

@@ -20,7 +20,7 @@ from apps.ingestion import passwords, trace
 from apps.ingestion.models import IngestionRun, ReindexRun, Span
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.models.document import IN_FLIGHT
-from apps.knowledge.services import has_chat_model, summary_state_set, tagging_wanted
+from apps.knowledge.services import has_chat_model, pairs_container, summary_state_set, tagging_wanted
 from apps.llm.failures import FAILURES
 from apps.llm.services import deployment_model_id, embedding_model_known, is_local, known_space
 from apps.retrieval.services import serving_of
@@ -85,6 +85,13 @@ def embeds_start(documents: Sequence[Document], options: dict[str, Any]) -> None
     IngestionRun.objects.bulk_create(runs, ignore_conflicts=True, batch_size=500)
     for run in {run.kind: run for run in runs}.values():
         enqueue(run)
+
+
+def vectors_start(documents: Sequence[Document], options: dict[str, Any]) -> None:
+    """`embeds_start` for documents of which some may be question pairs: those of a base share one run."""
+    embeds_start([each for each in documents if each.type != Document.Type.PAIR], options)
+    for kb in {each.kb_id: each.kb for each in documents if each.type == Document.Type.PAIR}.values():
+        embed_start(pairs_container(actor=Actor.system(kb.space_id, "vectors of question pairs"), base=kb), options)
 
 
 def runs_supersede(document_id: int, *, reason: str) -> int:

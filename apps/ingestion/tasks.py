@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
-from django.db.models import F
+from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
 from apps.common.actor import Actor
@@ -62,7 +62,12 @@ def heal_documents() -> int:
         deleted_at__isnull=True, parse_status=ParseStatus.COMPLETED, reason__in=RETRIED, vector_count__lt=F("chunk_count")
     )
     rows = bare.exclude(pk__in=busy).select_related("kb").order_by("pk")[:HEAL_AT_ONCE]
-    return sum(1 for document in rows if services.embed_start(document, {"trigger": "system"}) is not None)
+    lacking = Document.objects.filter(
+        kb=OuterRef("kb"), type=Document.Type.PAIR, deleted_at__isnull=True, vector_count__lt=F("chunk_count")
+    )
+    pairs = Document.objects.filter(Exists(lacking), type=Document.Type.FAQ, deleted_at__isnull=True, kb__deleted_at__isnull=True)
+    homes = pairs.exclude(pk__in=busy).select_related("kb").order_by("pk")[:HEAL_AT_ONCE]
+    return sum(1 for document in (*rows, *homes) if services.embed_start(document, {"trigger": "system"}) is not None)
 
 
 def settle_switches(space_id: int) -> int:

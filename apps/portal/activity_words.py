@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.common.models import Activity
 
@@ -31,6 +32,13 @@ ACTIONS: dict[str, Any] = {
     "knowledge.move_started": _("Move started"),
     "knowledge.move_completed": _("Move finished"),
     "knowledge.move_failed": _("Move failed"),
+    "faq.created": _("Entry added"),
+    "faq.updated": _("Entry changed"),
+    "faq.deleted": _("Entries deleted"),
+    "faq.fields_updated": _("Entries changed"),
+    "faq.import_started": _("Import of entries started"),
+    "faq.import_completed": _("Entries imported"),
+    "faq.import_failed": _("Import of entries broke off"),
     "tag.created": _("Tag created"),
     "tag.updated": _("Tag changed"),
     "tag.deleted": _("Tag deleted"),
@@ -63,6 +71,13 @@ FIELDS: dict[str, Any] = {
     "custom_metadata": _("Metadata"),
     "folder_path": _("Folder"),
     "tags": _("Tags"),
+    "tag": _("Tag"),
+    "standard_question": _("Standard question"),
+    "similar_questions": _("Similar questions"),
+    "negative_questions": _("Negative questions"),
+    "answers": pgettext_lazy("of a question", "Answers"),
+    "answer_strategy": _("Way of answering"),
+    "is_recommended": _("Recommended"),
     "color": _("Colour"),
     "sort_order": _("Order"),
     "chunking_config": _("Splitting"),

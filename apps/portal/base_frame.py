@@ -17,7 +17,7 @@ from apps.portal.samples import is_sample_base
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, images, test, activity or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, faq, images, test, activity or settings."""
     row = base_row(actor=actor, base=base)
     return {
         "base": base,
@@ -56,10 +56,13 @@ def coverage(row: BaseRow) -> int | None:
 
 def meta(row: BaseRow) -> list[str]:
     counts = row.counts
-    found = [
-        ngettext("%(count)s document", "%(count)s documents", counts.documents) % {"count": f"{counts.documents:,}"},
-        ngettext("%(count)s passage", "%(count)s passages", counts.passages) % {"count": f"{counts.passages:,}"},
-    ]
+    if row.base.type == KnowledgeBase.Type.FAQ:
+        found = [ngettext("%(count)s entry", "%(count)s entries", counts.entries) % {"count": f"{counts.entries:,}"}]
+    else:
+        found = [
+            ngettext("%(count)s document", "%(count)s documents", counts.documents) % {"count": f"{counts.documents:,}"},
+            ngettext("%(count)s passage", "%(count)s passages", counts.passages) % {"count": f"{counts.passages:,}"},
+        ]
     percent = coverage(row)
     if percent is not None:
         found.append(_("vectors %(percent)d%%") % {"percent": percent})
@@ -72,12 +75,15 @@ def meta(row: BaseRow) -> list[str]:
 
 def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[dict[str, Any]]:
     """Only the tabs that exist here."""
-    documents = {"label": _("Documents"), "href": links.base_url(base), "current": current == "documents"}
-    found: list[dict[str, Any]] = [documents | {"count": f"{row.counts.documents:,}", "count_id": "base-count"}]
+    is_faq = base.type == KnowledgeBase.Type.FAQ
+    count = row.counts.entries if is_faq else row.counts.documents
+    first = {"label": _("FAQ") if is_faq else _("Documents"), "href": links.base_url(base), "current": current in ("documents", "faq")}
+    found: list[dict[str, Any]] = [first | {"count": f"{count:,}", "count_id": "base-count"}]
     if address := links.test_url(base):
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
-    images = reverse("base-images", args=[base.space_id, base.uid])
-    found.append({"label": _("Images"), "href": images, "current": current == "images"})
+    if not is_faq:
+        images = reverse("base-images", args=[base.space_id, base.uid])
+        found.append({"label": _("Images"), "href": images, "current": current == "images"})
     if allowed(actor, "base.activity", base):
         activity = reverse("base-activity", args=[base.space_id, base.uid])
         found.append({"label": _("Activity"), "href": activity, "current": current == "activity"})

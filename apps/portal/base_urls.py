@@ -11,6 +11,8 @@ from apps.portal.views import (
     confirming,
     copies,
     documents,
+    faq,
+    faq_imports,
     folders,
     home,
     images,
@@ -24,6 +26,7 @@ from apps.portal.views import (
 
 _SPACE = "s/<int:space_id>/"
 _BASE = _SPACE + "bases/<uuid:kb_id>/"
+_FAQ = _SPACE + "bases/<uuid:faq_kb_id>/"
 _DOCUMENT = _SPACE + "documents/<uuid:document_id>/"
 
 urlpatterns = [
@@ -41,6 +44,22 @@ urlpatterns = [
     path(_BASE + "copy", copies.BaseCopyView.as_view(), name="base-copy"),
     path(_BASE + "clear", copies.BaseClearView.as_view(), name="base-clear"),
     path(_BASE, documents.DocumentsView.as_view(), name="base-documents"),
+    path(_FAQ + "faq", faq.FaqPageView.as_view(), name="base-faq"),
+    path(_FAQ + "faq/new", faq.EntryNewView.as_view(), name="faq-new"),
+    path(_FAQ + "faq/part", faq.EntryPartView.as_view(), name="faq-part"),
+    path(_FAQ + "faq/match", faq.MatchTestView.as_view(), name="faq-match"),
+    path(_FAQ + "faq/bulk", faq.BulkFlagView.as_view(), name="faq-bulk"),
+    path(_FAQ + "faq/bulk/tag", faq.BulkTagView.as_view(), name="faq-bulk-tag"),
+    path(_FAQ + "faq/bulk/delete", faq.BulkDeleteView.as_view(), name="faq-bulk-delete"),
+    path(_FAQ + "faq/result/hide", faq.ResultHideView.as_view(), name="faq-result-hide"),
+    path(_FAQ + "faq/import", faq_imports.ImportView.as_view(), name="faq-import"),
+    path(_FAQ + "faq/import/preview", faq_imports.ImportPreviewView.as_view(), name="faq-import-preview-page"),
+    path(_FAQ + "faq/import/<str:faq_task_id>", faq_imports.ImportRunView.as_view(), name="faq-import-run"),
+    path(_FAQ + "faq/import/<str:faq_task_id>/stop", faq_imports.ImportStopView.as_view(), name="faq-import-stop"),
+    path(_FAQ + "faq/import/<str:faq_task_id>/start", faq_imports.ImportStartView.as_view(), name="faq-import-start"),
+    path(_FAQ + "faq/import/<str:faq_task_id>/retry", faq_imports.ImportRetryView.as_view(), name="faq-import-retry"),
+    path(_FAQ + "faq/import/<str:faq_task_id>/reasons", faq_imports.ImportReasonsView.as_view(), name="faq-import-reasons"),
+    path(_FAQ + "faq/<int:entry_id>", faq.EntryEditView.as_view(), name="faq-edit"),
     path(_BASE + "live", documents.DocumentsLiveView.as_view(), name="documents-live"),
     path(_BASE + "images", images.ImagesView.as_view(), name="base-images"),
     path(_BASE + "menu", home.BaseMenuView.as_view(), name="base-menu"),

@@ -17,13 +17,16 @@ def space_url(space_id: int | None) -> str:
 
 
 def base_url(base: KnowledgeBase, **query: Any) -> str:
-    """The documents tab of a base, with these filters."""
-    address = reverse("base-documents", args=[base.space_id, base.uid])
+    """The first tab of a base, that of its documents or its question pairs, with these filters."""
+    tab = "base-faq" if base.type == KnowledgeBase.Type.FAQ else "base-documents"
+    address = reverse(tab, args=[base.space_id, base.uid])
     return f"{address}?{urlencode(query)}" if query else address
 
 
 def document_url(document: Document) -> str:
-    """The page that shows a document, opened at its beginning."""
+    """The page that shows a document, opened at its beginning; a question pair is shown in the list of its base."""
+    if document.type == Document.Type.PAIR:
+        return base_url(document.kb, entry=document.uid)
     return reader_url(document.space_id, document.uid) or base_url(document.kb, q=document.title[:200])
 
 

@@ -34,11 +34,17 @@ class VectorPart:
 
 
 def run_legs(
-    request: Query, bases: Sequence[KnowledgeBase], own: tuple[float, ...] | None, parts_ms: dict[str, float]
+    request: Query,
+    bases: Sequence[KnowledgeBase],
+    own: tuple[float, ...] | None,
+    parts_ms: dict[str, float],
+    asked: dict[str, Vector],
 ) -> tuple[list[Hit], dict[str, dict[str, Any]]]:
     """The fused hits, and {leg: {status, ...}}: `ok`, `partial` (some bases only), `unavailable` or `failed`, with `code` and `reason`.
 
     `parts_ms` gets how long the question's vectors took (`embed`) and both legs with their fusion (`engine`), in milliseconds.
+
+    `asked` gets the question's vector in each vector space.
 
     `own` is the caller's embedding of the question. Cosines of different models do not compare, so where several serve, ranks are fused.
 
@@ -51,6 +57,7 @@ def run_legs(
         parts, legs["vector"] = _own_part(bases, own) if own is not None else _parts(request, bases)
         if not parts and legs["vector"]["status"] != "ok":
             request = replace(request, mode="text")
+    asked.update({part.space: part.vector for part in parts})
     embedded = time.perf_counter()
     parts_ms["embed"] = (embedded - started) * 1000
     try:

@@ -17,8 +17,9 @@ from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, Document, KnowledgeBase, Tag
 from apps.knowledge.services import questions_of
 from apps.retrieval import explain
+from apps.retrieval.judging import Judge
 from apps.retrieval.legs import run_legs
-from apps.retrieval.plugins.protocol import Hit, LegHit, Query, folder_key
+from apps.retrieval.plugins.protocol import Hit, LegHit, Query, Vector, folder_key
 
 MAX_QUERY_CHARS = 4000
 LEAST_HITS = 50  # asked of the engine, twice the limit where that is more: some may have to be dropped
@@ -52,7 +53,8 @@ class Options:
 class Passage:
     """A hit with its rows, why it is there, and where its words match (spans into `chunk.content`).
 
-    `question`: the passage's question that holds more of what was asked than its text does; "" when the text led to it.
+    `question`: the passage's question that holds more of what was asked than its text does; "" when the text led to it. For a question
+    pair, which is one hit however many of its questions were met, it is the one of them that is nearest to what was asked.
     """
 
     chunk: Chunk
@@ -84,6 +86,7 @@ class Dropped:
     score: float
     text_rank: int | None
     vector_rank: int | None
+    detail: str = ""  # of a question pair that was vetoed: the negative question
 
 
 @dataclass(slots=True)
@@ -118,10 +121,12 @@ def search(*, actor: Actor, query: str, scope: Scope, options: Options | None = 
     if request is None:
         results.took_ms = (time.perf_counter() - started) * 1000
         return results
-    hits, results.legs = run_legs(request, bases, options.vector, results.parts_ms)
+    asked: dict[str, Vector] = {}
+    hits, results.legs = run_legs(request, bases, options.vector, results.parts_ms, asked)
     above = [hit for hit in hits if _above(hit, options)]
-    kept, results.dropped = _pick(actor, above, options.limit, explain_dropped=explain_dropped)
-    results.hits = [_passage(hit, chunk, text) for hit, chunk in kept]
+    judge = Judge(actor, text, asked)
+    kept, results.dropped = _pick(actor, above, options.limit, judge, explain_dropped=explain_dropped)
+    results.hits = [_passage(hit, chunk, text, judge) for hit, chunk in kept]
     if explain_dropped:
         below = [hit for hit in hits if not _above(hit, options)]
         rows = _rows(actor, below)
@@ -178,6 +183,9 @@ def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str,
         return None
     weights = options.weights or _weights(bases)
     fusion: Literal["minmax", "rrf"] = "rrf" if any(kb.retrieval_config.get("fusion") == "rrf" for kb in bases) else "minmax"
+    wanted = max(2 * options.limit, LEAST_HITS)
+    if any(kb.type == KnowledgeBase.Type.FAQ for kb in bases):  # several candidates may be questions of one pair
+        wanted = min(500, 3 * wanted)
     return Query(
         tenant_id=actor.space,
         kb_ids=tuple(kb_ids),
@@ -186,7 +194,7 @@ def _restrict(actor: Actor, scope: Scope, bases: list[KnowledgeBase], text: str,
         folder_ids=folders,
         doc_ids=documents,
         mode=mode,
-        k=max(2 * options.limit, LEAST_HITS),
+        k=wanted,
         weights=weights,
         fusion=fusion,
     )
@@ -206,7 +214,9 @@ def _weights(bases: list[KnowledgeBase]) -> tuple[float, float]:
     return (float(configured[0]), float(configured[1])) if configured else (0.5, 0.5)
 
 
-def _pick(actor: Actor, hits: list[Hit], limit: int, *, explain_dropped: bool) -> tuple[list[tuple[Hit, Chunk]], list[Dropped]]:
+def _pick(
+    actor: Actor, hits: list[Hit], limit: int, judge: Judge, *, explain_dropped: bool
+) -> tuple[list[tuple[Hit, Chunk]], list[Dropped]]:
     """The first `limit` hits with their rows, and what was passed over on the way (with what came after them, when asked for).
 
     SECURITY: a hit whose row is gone, disabled or not this actor's is dropped here, whatever the index says. Rows are read in pieces:
@@ -218,10 +228,15 @@ def _pick(actor: Actor, hits: list[Hit], limit: int, *, explain_dropped: bool) -
     for start in range(0, len(hits), step):
         piece = hits[start : start + step]
         rows = _rows(actor, piece)
+        judge.look_at(rows.values())
         for hit in piece:
             chunk = rows.get(hit.chunk_id)
             if chunk is None or not _may_be_shown(chunk):
                 dropped.append(_dropped(hit, chunk, "gone" if chunk is None else "disabled"))
+            elif judge.had(chunk):
+                continue
+            elif judge.negative_of(chunk):
+                dropped.append(_dropped(hit, chunk, "negative", judge.negative_of(chunk)))
             elif len(kept) < limit:
                 kept.append((hit, chunk))
             else:
@@ -240,16 +255,18 @@ def _may_be_shown(chunk: Chunk) -> bool:
     return chunk.is_enabled and chunk.index_status == Chunk.IndexStatus.READY and chunk.document.is_answerable
 
 
-def _dropped(hit: Hit, chunk: Chunk | None, why: str) -> Dropped:
+def _dropped(hit: Hit, chunk: Chunk | None, why: str, detail: str = "") -> Dropped:
     title = chunk.document.title if chunk is not None else ""
-    return Dropped(hit.chunk_id, title, why, hit.score, _rank(hit.text_leg), _rank(hit.vector_leg))
+    return Dropped(hit.chunk_id, title, why, hit.score, _rank(hit.text_leg), _rank(hit.vector_leg), detail)
 
 
 def _rank(leg: LegHit | None) -> int | None:
     return leg.rank if leg else None
 
 
-def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
+def _passage(hit: Hit, chunk: Chunk, text: str, judge: Judge) -> Passage:
+    question = judge.question_of(chunk)
+    chunk = judge.head_of(chunk)
     match = explain.explain(chunk.content, text)
     return Passage(
         chunk=chunk,
@@ -261,7 +278,7 @@ def _passage(hit: Hit, chunk: Chunk, text: str) -> Passage:
         matched_terms=match.terms,
         spans=match.spans,
         snippet=explain.snippet(chunk.content, text),
-        question=_question(chunk, text, len(match.terms)),
+        question=question or _question(chunk, text, len(match.terms)),
     )
 
 

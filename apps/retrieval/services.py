@@ -23,7 +23,10 @@ from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
 from apps.retrieval.models import BaseIndex, PassageVector, RetiredSpace
+from apps.retrieval.pairs import compared_texts, indexed_text, question_key, token_share
 from apps.retrieval.plugins.protocol import INDEX_FAILURES, Filing, IndexChunk, IndexDocument, SearchBackend, Vector, folder_key
+
+__all__ = ["compared_texts", "question_key", "token_share"]  # what others may use of pairs, beside all that is defined here
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +34,13 @@ BATCH_DOCUMENTS = 50
 SLICE = 500  # documents whose rows are looked at, or refiled, in one go
 #: What a passage that holds nothing but pictures without words is embedded as.
 NOTHING_SAID = "-"
-INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
+INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ)
 
 
 def words_of(document: Document, chunk: Chunk) -> str:
     """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
+    if chunk.chunk_type == Chunk.Type.FAQ:
+        return "\n".join([*sorted(tag.name for tag in document.tags.all()), indexed_text(chunk)])
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0 and chunk.chunk_type == Chunk.Type.TEXT:
         tags = sorted(tag.name for tag in document.tags.all())
@@ -45,6 +50,8 @@ def words_of(document: Document, chunk: Chunk) -> str:
 
 def meaning_of(chunk: Chunk) -> str:
     """The text a passage is embedded as: its headings, outermost first, then itself and its questions."""
+    if chunk.chunk_type == Chunk.Type.FAQ:
+        return indexed_text(chunk)
     above = " > ".join(title for title in chunk.heading_path if title not in chunk.content)
     text = without_references(chunk.content).strip() if "](" in chunk.content else chunk.content
     return "\n".join(filter(None, [above, text, *_asked(chunk)])) or NOTHING_SAID

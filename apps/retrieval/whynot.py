@@ -32,6 +32,7 @@ REASONS = (
     "no_passages",  # it was read, but no passage came of it
     "passage_off", "passage_waiting", "passage_failed",  # the passage was turned off; its edit is not in the index yet, or never got there
     "index_behind",  # the index holds another revision of the document
+    "negative",  # one of the pair's negative questions is nearer to what was asked than its own: question
     "threshold",  # found, but below the thresholds asked for: text_score, vector_score
     "rank",  # found, but others were better: rank
     "no_words",  # none of the words asked for is in it, and no vector brought it up
@@ -100,6 +101,8 @@ def why_not(
         whole = search(actor=actor, query=query, scope=scope, options=wide)
         place = next((rank for rank, hit in enumerate(whole.hits, 1) if _is(hit, target)), None)
     hit = whole.hits[place - 1] if whole and place else own
+    if not causes and own is None and (negative := _negative(alone)):
+        causes = [Cause("negative", {"question": negative})]
     if not causes:
         causes = _rank_causes(options, whole, place, hit, own)
     return WhyNot(
@@ -132,6 +135,11 @@ def missing_words(text: str, query: str) -> tuple[str, ...]:
         else:
             pieces.append([span.start, span.end])
     return tuple(dict.fromkeys(query[start:end] for start, end in pieces))
+
+
+def _negative(alone: Results) -> str:
+    """The negative question that keeps a question pair out of a search of its own."""
+    return next((row.detail for row in alone.dropped if row.why == "negative"), "")
 
 
 def _is(hit: Passage, chunk: Chunk | None) -> bool:

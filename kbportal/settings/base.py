@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "apps.knowledge",
     "apps.retrieval",
     "apps.ingestion",
+    "apps.faq",
     "apps.chat",
     "apps.portal",
     "apps.moderation",

@@ -11,6 +11,8 @@ from django.utils import timezone
 from apps.chat.models import ChatSession, Citation, Message, StreamEvent
 from apps.common.actor import Actor
 from apps.common.models import Activity
+from apps.faq.models import FaqImportRow, FaqImportRun
+from apps.faq.services import Draft, IncomingRow, entry_create, import_start
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.models.chunk import passage_hash
 from apps.knowledge.services import Arrival, base_create, document_upload
@@ -23,10 +25,12 @@ TEXT = "The pump is replaced every five years."
 UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
     for number, name in enumerate(
-        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id"), 7
+        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id", "faq_kb_id"), 7
     )
 }
 UNKNOWN["row_id"] = 999_999_999
+UNKNOWN["entry_id"] = 999_999_999_999
+UNKNOWN["faq_task_id"] = f"faq_import_1_1700000000000_0123abcd_{uuid.UUID(int=99)}"
 
 
 def converse(actor: Actor, chunk: Chunk) -> tuple[ChatSession, Message]:
@@ -70,6 +74,12 @@ def furnish(actor: Actor) -> dict[str, Any]:
         start_at=0,
         end_at=len(TEXT),
     )
+    faq = base_create(actor=actor, values={"name": "Answers", "type": "faq"})
+    entry = entry_create(actor=actor, base=faq, draft=Draft("How often is the pump replaced?", answers=("Every five years.",)))
+    rows = [IncomingRow(raw={}, reason="not_an_entry")]
+    task = import_start(actor=actor, base=faq, rows=rows, mode="append")
+    FaqImportRow.objects.filter(run=task).update(state="failed", reason="not_an_entry")
+    FaqImportRun.objects.filter(pk=task.pk).update(state="done", is_checked=True, counts={"failed": 1})
     # Nobody listens there, and the address is refused before anybody is asked.
     model = Model.objects.create(space_id=document.space_id, name="letters", base_url="http://127.0.0.1:9/v1")
     session, reply = converse(actor, chunk)
@@ -83,5 +93,8 @@ def furnish(actor: Actor) -> dict[str, Any]:
         "document_id": document.uid,
         "chunk_id": chunk.uid,
         "task_id": uuid.UUID(int=11),
+        "faq_kb_id": faq.uid,
+        "entry_id": entry.seq_id,
+        "faq_task_id": task.task_id,
         "row_id": Activity.objects.filter(scope_id=base.uid).order_by("pk").values_list("pk", flat=True)[0],
     }

@@ -147,6 +147,7 @@ class ParseRequest:
     max_unpacked_bytes: int = 1_500_000_000
     header_row: bool = True  # sheets: the first row names the columns
     engine: str = ""  # a name of ENGINES; empty or BUILTIN: the usual way
+    rows_only: bool = False  # not a document but the rows of its first table, see `grid.read_grid`
 
 
 class ParseFailure(Exception):

@@ -33,6 +33,9 @@ class Chunk(SpaceOwned):
 
     [`start_at`, `end_at`) is its exact span in the parsed text; `prefix` a table header repeated before it. `positions` say where it
     stands in the original (page, sheet and cells, slide, line; see ingestion.plugins.protocol.Position).
+
+    A passage of the type `faq` belongs to a question pair. Its `metadata["faq"]` holds `indexed` (the text it is found by) and `question`;
+    in the first one of a pair also `questions`, `negatives` and `answers`. `content` is what is read: the question and its answers.
     """
 
     class Type(models.TextChoices):
@@ -40,6 +43,7 @@ class Chunk(SpaceOwned):
         PARENT = "parent_text"
         IMAGE_OCR = "image_ocr"
         IMAGE_CAPTION = "image_caption"
+        FAQ = "faq"
 
     class IndexStatus(models.TextChoices):
         READY = "ready"

@@ -34,6 +34,11 @@ IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING
 
 
 class DocumentQuerySet(SpaceQuerySet):
+    def listed(self) -> DocumentQuerySet:
+        """Without what is no document to people: question pairs and what stands for them."""
+        rows: Any = self.exclude(type__in=(Document.Type.FAQ, Document.Type.PAIR))
+        return rows
+
     def visible_to(self, actor: Actor) -> DocumentQuerySet:
         """Live documents of live bases of the actor's space; for a limited API key only those of its bases."""
         rows: Any = super().visible_to(actor).filter(deleted_at__isnull=True, kb__deleted_at__isnull=True, kb__is_hidden=False)
@@ -45,6 +50,9 @@ class Document(SpaceOwned):
 
     `reason` is the code of why it failed (or a remark such as `needs_ocr` on part of it), `error_message` the sentence beside it.
     `storage_path` is the original, `parsed_path` what the parser made of it, both keys of the file store.
+
+    An entry of an FAQ base is a document of the type `pair` (its standard question is the title, its passages are what it is found by);
+    the one document of the type `faq` stands for all of them. Neither is shown or counted as a document.
     """
 
     class Type(models.TextChoices):
@@ -52,6 +60,8 @@ class Document(SpaceOwned):
         URL = "url"
         FILE_URL = "file_url"
         MANUAL = "manual"
+        FAQ = "faq"
+        PAIR = "pair"
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
     kb = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="documents")
@@ -112,6 +122,9 @@ class Document(SpaceOwned):
                 fields=["kb", "file_hash"],
                 condition=models.Q(type="url", deleted_at__isnull=True) & ~models.Q(parse_status__in=["failed", "deleting"]),
                 name="knowledge_document_same_address",
+            ),
+            models.UniqueConstraint(
+                fields=["kb"], condition=models.Q(type="faq", deleted_at__isnull=True), name="knowledge_document_one_faq"
             ),
         ]
         indexes: ClassVar = [

@@ -21,7 +21,8 @@ from apps.knowledge.selectors.ids import as_uuid
 class BaseCounts:
     """Live documents of a base; `processing` are those waiting or being parsed (not those findable already), `passages` their chunks.
 
-    `vectors`: passages that have one; `changed_at`: when any live document changed last, None without documents.
+    `vectors`: passages that have one; `changed_at`: when any live document changed last, None without documents. `entries`: question
+    pairs of an FAQ base, which are no documents.
     """
 
     documents: int = 0
@@ -30,6 +31,7 @@ class BaseCounts:
     passages: int = 0
     vectors: int = 0
     changed_at: datetime | None = None
+    entries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def move_targets(*, actor: Actor, base: KnowledgeBase) -> list[BaseRow]:
 
 def has_documents(*, actor: Actor, base: KnowledgeBase) -> bool:
     """Whether the base holds anything, which locks its embedding model."""
-    return bool(Document.objects.visible_to(actor).filter(kb=base).exists())
+    return bool(Document.objects.visible_to(actor).filter(kb=base).exclude(type=Document.Type.FAQ).exists())
 
 
 def _rows(actor: Actor, bases: Iterable[KnowledgeBase], visits: dict[int, datetime] | None = None) -> list[BaseRow]:
@@ -114,17 +116,24 @@ def counts_of(kb_pks: Sequence[int]) -> dict[int, BaseCounts]:
         .order_by()
         .values("kb_id")
         .annotate(
-            documents=Count("pk"),
+            documents=Count("pk", filter=~Q(type__in=(Document.Type.FAQ, Document.Type.PAIR))),
             processing=Count("pk", filter=Q(parse_status__in=(ParseStatus.PENDING, ParseStatus.PROCESSING))),
             failed=Count("pk", filter=Q(parse_status=ParseStatus.FAILED)),
             passages=Sum("chunk_count"),
             vectors=Sum("vector_count"),
             changed_at=Max("updated_at"),
+            entries=Count("pk", filter=Q(type=Document.Type.PAIR)),
         )
     )
     return {
         row["kb_id"]: BaseCounts(
-            row["documents"], row["processing"], row["failed"], row["passages"] or 0, row["vectors"] or 0, row["changed_at"]
+            row["documents"],
+            row["processing"],
+            row["failed"],
+            row["passages"] or 0,
+            row["vectors"] or 0,
+            row["changed_at"],
+            row["entries"],
         )
         for row in rows
     }

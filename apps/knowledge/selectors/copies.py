@@ -46,7 +46,7 @@ def mark_of(file_hash: str, parse_status: str, kind: str, source: str, title: st
 
 def documents_marked(kb_id: int) -> list[tuple[int, Mark]]:
     """(primary key, mark) of the live documents of a base, oldest first."""
-    rows = Document.objects.filter(kb_id=kb_id, deleted_at__isnull=True).order_by("pk")
+    rows = Document.objects.filter(kb_id=kb_id, deleted_at__isnull=True).exclude(type=Document.Type.FAQ).order_by("pk")
     return [(pk, mark_of(*rest)) for pk, *rest in rows.values_list("pk", "file_hash", "parse_status", "type", "source", "title")]
 
 

@@ -145,7 +145,7 @@ def document_list(*, actor: Actor, base: KnowledgeBase, filters: DocumentFilters
     authorize(actor, "document.read", base)
     # Through the base, which every row then shares instead of reading it again beside itself.
     shared: Any = base.documents
-    rows = shared.visible_to(actor).select_related("creator").prefetch_related("tags")
+    rows = shared.visible_to(actor).listed().select_related("creator").prefetch_related("tags")
     if filters.tag_ids:
         uids = [uid for tag_id in filters.tag_ids if (uid := as_uuid(tag_id))]
         rows = rows.filter(pk__in=Document.objects.visible_to(actor).filter(kb=base, tags__uid__in=uids).values("pk"))
@@ -183,7 +183,7 @@ def document_search(
 ) -> tuple[list[Document], int]:
     """(documents of the space whose name or title contains the keyword, how many there are in all), latest change first."""
     authorize(actor, "document.read")
-    rows = Document.objects.visible_to(actor).select_related("kb").prefetch_related("tags")
+    rows = Document.objects.visible_to(actor).listed().select_related("kb").prefetch_related("tags")
     if keyword:
         rows = rows.filter(Q(file_name__icontains=keyword) | Q(title__icontains=keyword))
     elif not recent:
@@ -196,7 +196,7 @@ def document_search(
 def folder_tree(*, actor: Actor, base: KnowledgeBase) -> FolderTree:
     """The folders of a base, nested, siblings by lower-cased name (contract knowledge 5.2). One query."""
     authorize(actor, "folder.read", base)
-    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
+    rows = Document.objects.visible_to(actor).listed().filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
     counts = dict(rows.order_by().values_list("folder_path").annotate(count=Count("pk")))
     nodes: dict[str, FolderNode] = {}
     roots: list[FolderNode] = []

@@ -32,7 +32,7 @@ def bases_visited(*, actor: Actor, limit: int = 5) -> list[KnowledgeBase]:
 def document_facets(*, actor: Actor, base: KnowledgeBase) -> Facets:
     """States and types of a base's documents with how many there are of each, in one query. A page or a manual text is its own type."""
     authorize(actor, "document.read", base)
-    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
+    rows = Document.objects.visible_to(actor).listed().filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
     facets = Facets()
     for status, kind, extension, count in rows.order_by().values_list("parse_status", "type", "file_type").annotate(count=Count("pk")):
         name = kind if kind in (Document.Type.MANUAL, Document.Type.URL) else extension

@@ -17,6 +17,7 @@ from apps.knowledge.services.folders import Refiled, documents_into_folder, fold
 from apps.knowledge.services.images import Learned, image_info_update, pictures_learned
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
+from apps.knowledge.services.pairs import pairs_container
 from apps.knowledge.services.questions import question_delete, question_put, questions_draft, questions_of, questions_regenerate
 from apps.knowledge.services.reparsing import document_cancel, document_reparse, documents_reparse
 from apps.knowledge.services.summaries import summary_draft, summary_regenerate, summary_state_set, summary_store
@@ -69,6 +70,7 @@ __all__ = [
     "documents_restore",
     "folder_rename",
     "has_chat_model",
+    "pairs_container",
     "question_delete",
     "question_put",
     "questions_draft",

@@ -162,7 +162,7 @@ def base_clear(*, actor: Actor, base: KnowledgeBase) -> int:
     from apps.knowledge.services.documents import documents_delete
 
     authorize(actor, "base.clear", base)
-    documents = list(Document.objects.visible_to(actor).filter(kb=base).select_related("kb").order_by("pk"))
+    documents = list(Document.objects.visible_to(actor).filter(kb=base).exclude(type=Document.Type.FAQ).select_related("kb").order_by("pk"))
     return documents_delete(actor=actor, base=base, documents=documents).count if documents else 0
 
 

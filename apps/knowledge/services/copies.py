@@ -17,7 +17,7 @@ from apps.common.events import publish
 from apps.common.jobs.service import cancel_run, enqueue
 from apps.common.policy import authorize
 from apps.knowledge.events import CopyStarted
-from apps.knowledge.models import CopyRun, KnowledgeBase
+from apps.knowledge.models import CopyRun, Document, KnowledgeBase
 from apps.knowledge.rules.configs import clean_name
 from apps.knowledge.selectors.copies import copy_hindrance
 
@@ -113,7 +113,7 @@ def _start(actor: Actor, source: KnowledgeBase, target: KnowledgeBase | None, ta
         name=target.name,
         is_new=is_new,
         starter_id=actor.user_id,
-        progress_total=source.documents.filter(deleted_at__isnull=True).count(),
+        progress_total=source.documents.filter(deleted_at__isnull=True).exclude(type=Document.Type.FAQ).count(),
         progress_unit="documents",
     )
     for base in (source, target):

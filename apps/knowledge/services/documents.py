@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.activity import audit
 from apps.common.actor import Actor
-from apps.common.errors import Conflict
+from apps.common.errors import Conflict, InvalidInput
 from apps.common.events import publish
 from apps.common.jobs.service import enqueue
 from apps.common.policy import authorize
@@ -51,6 +51,8 @@ def document_update(
     Raises: InvalidInput naming the key at fault in `details`; Conflict with the current values when a field is not what was seen.
     """
     authorize(actor, "document.update", document)
+    if document.type in (Document.Type.FAQ, Document.Type.PAIR):
+        raise InvalidInput(_("This is an entry of an FAQ base. Change it there."), code="faq_entry", api_code=1000)
     with transaction.atomic():
         document = locked_document(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}
@@ -105,7 +107,9 @@ def documents_delete(*, actor: Actor, base: KnowledgeBase, documents: Sequence[D
         gone = [document for document in documents if document.pk in set(live)]
         titles = [document.title for document in gone]
         uids = [str(document.uid) for document in gone]
-        if len(live) == 1:
+        if all(document.type == Document.Type.PAIR for document in gone):
+            audit(actor, "faq.deleted", base, target_type="knowledge_base", title=base.name, titles=titles[:50], count=len(live))
+        elif len(live) == 1:
             audit(actor, "knowledge.deleted", gone[0], target_type="knowledge", title=titles[0], type=documents[0].type)
         else:
             audit(

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from apps.common.actor import Actor
+from apps.faq.selectors import index_mode, question_mode
 from apps.ingestion.selectors import CHUNKING_DEFAULTS
 from apps.knowledge.models import KnowledgeBase
 from apps.llm.models import Model
@@ -19,6 +20,14 @@ STRATEGIES = (
     ("heading", gettext_lazy("By headings")),
     ("heuristic", gettext_lazy("By numbered sections and layout")),
     ("recursive", gettext_lazy("By separators and size only")),
+)
+INDEX_MODES = (
+    ("question_answer", gettext_lazy("Their questions and their answers")),
+    ("question_only", gettext_lazy("Their questions alone")),
+)
+QUESTION_MODES = (
+    ("combined", gettext_lazy("Together: one passage an entry, quick and small")),
+    ("separate", gettext_lazy("Each by itself: finer where an entry has many questions")),
 )
 SEVERAL = "several"
 LANGUAGES = (("", gettext_lazy("All")), ("zh", gettext_lazy("Chinese")), ("en", gettext_lazy("English")), ("de", gettext_lazy("German")))
@@ -226,6 +235,8 @@ class ChunkingForm(forms.Form):
 
 
 class SettingsForm(ReadingMixin, PicturesMixin, ChunkingForm):
+    index_mode = forms.ChoiceField(label=gettext_lazy("Entries are found by"), choices=INDEX_MODES, required=False)
+    question_index_mode = forms.ChoiceField(label=gettext_lazy("Questions of an entry"), choices=QUESTION_MODES, required=False)
     name = forms.CharField(label=gettext_lazy("Name"), required=False, strip=False)
     description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
     words = forms.BooleanField(label=gettext_lazy("Words"), required=False)
@@ -261,8 +272,11 @@ class SettingsForm(ReadingMixin, PicturesMixin, ChunkingForm):
     )
     tag_untagged = forms.BooleanField(label=gettext_lazy("Only for documents that have none"), required=False)
 
-    def __init__(self, *args: Any, models: list[tuple[str, str]], vision: list[tuple[str, str]] | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, models: list[tuple[str, str]], vision: list[tuple[str, str]] | None = None, is_faq: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
+        self.fields["strategy"].required = not is_faq  # entries are not split
         self.fields["summary_model"].choices = models  # type: ignore[attr-defined]
         self.fields["vision_model"].choices = vision or [("", _("None"))]  # type: ignore[attr-defined]
 
@@ -305,7 +319,8 @@ def model_choices(actor: Actor, kind: str, kept: str) -> list[tuple[str, str]]:
 def settings_form(actor: Actor, base: KnowledgeBase, data: Any = None) -> SettingsForm:
     """The form of a base: with what was sent, else with what is stored."""
     initial = initial_of(base)
-    choices = {
+    choices: dict[str, Any] = {
+        "is_faq": base.type == KnowledgeBase.Type.FAQ,
         "models": model_choices(actor, Model.Type.CHAT, base.summary_model_id),
         "vision": model_choices(actor, Model.Type.VISION, initial["vision_model"]),
     }
@@ -341,6 +356,8 @@ def initial_of(base: KnowledgeBase) -> dict[str, Any]:
     is_one = len(languages) == 1 and languages[0] in dict(LANGUAGES)
     return {
         **reading_initial(base),
+        "index_mode": index_mode(base),
+        "question_index_mode": question_mode(base),
         **pictures_initial(base),
         "heading_language": SEVERAL if languages and not is_one else languages[0] if languages else "",
         "words_share": round(100 * weights[0] / ((weights[0] + weights[1]) or 1)),

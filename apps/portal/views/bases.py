@@ -58,6 +58,8 @@ class BaseSettingsView(PageView):
             return self._page(base, form, status=422)
         values = form.cleaned_data
         flags = {**(base.indexing_strategy or {}), "keyword_enabled": values["words"], "vector_enabled": values["vectors"]}
+        if base.type == KnowledgeBase.Type.FAQ:
+            return self._save_faq(base, form, flags)
         splitting = form.config(base.chunking_config)
         splitting["parser_engine_rules"] = form.rules(splitting.get("parser_engine_rules") or [])
         config = {"chunking_config": splitting, "indexing_strategy": flags}
@@ -78,6 +80,19 @@ class BaseSettingsView(PageView):
         messages.success(request, _("Settings saved. Documents that are here already keep their passages until they are parsed again."))
         return redirect(reverse("base-settings", args=[space_id, base.uid]))
 
+    def _save_faq(self, base: KnowledgeBase, form: SettingsForm, flags: dict[str, Any]) -> HttpResponse:
+        """An FAQ base has neither splitting nor enrichment; what its entries are found by instead."""
+        values = form.cleaned_data
+        modes = {name: values[name] for name in ("index_mode", "question_index_mode") if values.get(name)}
+        config = {"chunking_config": base.chunking_config, "indexing_strategy": flags, "faq_config": modes}
+        try:
+            base_update(actor=self.actor, base=base, name=values["name"], description=values["description"], config=config)
+        except DomainError as error:
+            put_error(form, error, NAMES)
+            return self._page(base, form, status=422)
+        messages.success(self.request, _("Settings saved."))
+        return redirect(reverse("base-settings", args=[base.space_id, base.uid]))
+
     def _page(self, base: KnowledgeBase, form: SettingsForm, status: int = 200) -> HttpResponse:
         may_edit = allowed(self.actor, "base.update", base)
         if not may_edit:
@@ -92,6 +107,7 @@ class BaseSettingsView(PageView):
             "may_edit": may_edit,
             "may_delete": allowed(self.actor, "base.delete", base),
             "sample": sample,
+            "is_faq": base.type == KnowledgeBase.Type.FAQ,
             "space_id": base.space_id,
             **vectors_context(self.actor, base),
             **_preview_context(self.actor, form if may_edit and form.is_bound else None, base, sample),

@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils.cache import patch_vary_headers
 from django.utils.decorators import method_decorator
 from django.utils.translation import gettext as _
@@ -18,7 +18,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 
 from apps.common.errors import DomainError
 from apps.common.policy import allowed
-from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus
+from apps.knowledge.models import IN_FLIGHT, Document, KnowledgeBase, ParseStatus
 from apps.knowledge.reasons import asks_password
 from apps.knowledge.selectors import base_get, document_get, documents_batch, folder_tree
 from apps.knowledge.services import base_visit, document_cancel, document_reparse, document_update, documents_delete
@@ -46,6 +46,8 @@ class DocumentsView(PageView):
 
     def get(self, request: HttpRequest, space_id: int, kb_id: uuid.UUID) -> HttpResponse:
         base = base_get(actor=self.actor, kb_id=kb_id)
+        if base.type == KnowledgeBase.Type.FAQ:
+            return redirect(links.base_url(base))
         view = next((name for name in VIEWS if name == request.GET.get("view", request.COOKIES.get(VIEW_COOKIE))), VIEWS[0])
         if not request.headers.get("HX-Request"):
             base_visit(actor=self.actor, base=base)

@@ -26,7 +26,7 @@ from apps.portal.views.forms import confirmed, put_error
 from apps.portal.web import DialogView, PageView, done, go
 
 #: Kinds of bases that have pages of their own here; the dialog asks only while there is a choice.
-KINDS = (KnowledgeBase.Type.DOCUMENT,)
+KINDS = (KnowledgeBase.Type.DOCUMENT, KnowledgeBase.Type.FAQ)
 RECENT = 3
 
 
@@ -96,7 +96,9 @@ class BaseForm(forms.Form):
     """Limits are checked by the service; the form only carries what was typed."""
 
     id = forms.UUIDField(widget=forms.HiddenInput, required=False)  # the same form sent twice makes one base
-    type = forms.ChoiceField(choices=[(kind.value, kind.label) for kind in KINDS], required=False, initial=KINDS[0])
+    type = forms.ChoiceField(
+        label=gettext_lazy("What it holds"), choices=[(kind.value, kind.label) for kind in KINDS], required=False, initial=KINDS[0]
+    )
     name = forms.CharField(label=gettext_lazy("Name"), required=False, strip=False)
     description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
 

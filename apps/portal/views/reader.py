@@ -17,6 +17,7 @@ from apps.knowledge.models import IN_FLIGHT, Chunk, Document
 from apps.knowledge.selectors import chunk_get, document_deleted_at, document_get
 from apps.knowledge.selectors.passages import passage_at, passage_numbered
 from apps.knowledge.services import base_visit
+from apps.portal import links
 from apps.portal.reader.details import details_context
 from apps.portal.reader.frame import reader_frame
 from apps.portal.reader.original import original_context, part_context
@@ -41,6 +42,8 @@ class ReaderView(PageView):
             if when := document_deleted_at(actor=self.actor, document_id=document_id):
                 raise NotFound(_("This document was deleted on %(date)s.") % {"date": date_format(localtime(when))}) from None
             raise
+        if document.type in (Document.Type.PAIR, Document.Type.FAQ):
+            return redirect(links.document_url(document) if document.type == Document.Type.PAIR else links.base_url(document.kb))
         asked = Asked.read(request.GET)
         source = source_of(document)
         if "index" in request.GET or "at" in request.GET:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from apps.ingestion.plugins import pictures
+from apps.ingestion.plugins.grid import read_grid
 from apps.ingestion.plugins.parsers import (  # noqa: F401 - importing registers
     delimited,
     docx,
@@ -55,6 +56,8 @@ def parse(request: ParseRequest, progress: Progress) -> ParsedDocument:
 
     Raises: ParseFailure.
     """
+    if request.rows_only:
+        return read_grid(request, progress)
     name, parser, media_type = parser_for(request)
     document = _parsed(parser, replace(request, media_type=media_type), progress)
     pictures.keep(document)

@@ -134,7 +134,7 @@ class BaseOut(serializers.Serializer[BaseRow]):
         return {}
 
     def get_chunk_count(self, row: BaseRow) -> int:
-        return row.counts.passages if row.base.type == KnowledgeBase.Type.FAQ else 0
+        return row.counts.entries
 
     def get_is_processing(self, row: BaseRow) -> bool:
         return row.counts.processing > 0

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.common.api.views import PageQuery
-from apps.knowledge.models import Tag
+from apps.knowledge.models import KnowledgeBase, Tag
 
 
 class TagIn(serializers.Serializer[Any]):
@@ -43,8 +43,11 @@ class TagOut(serializers.Serializer[Tag]):
 
 
 class TagRowOut(TagOut):
-    knowledge_count = serializers.IntegerField(help_text="Live documents that carry it.")
-    chunk_count = serializers.SerializerMethodField()
+    knowledge_count = serializers.SerializerMethodField(help_text="Live documents that carry it.")
+    chunk_count = serializers.SerializerMethodField(help_text="Entries of an FAQ base that carry it.")
+
+    def get_knowledge_count(self, tag: Tag) -> int:
+        return 0 if tag.kb.type == KnowledgeBase.Type.FAQ else tag.knowledge_count  # type: ignore[attr-defined]
 
     def get_chunk_count(self, tag: Tag) -> int:
-        return 0
+        return tag.knowledge_count if tag.kb.type == KnowledgeBase.Type.FAQ else 0  # type: ignore[attr-defined]
