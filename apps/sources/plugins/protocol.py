@@ -102,7 +102,7 @@ class Page:
 
     `cursor`: given to the next `listing` once these items are taken over; None: nothing to remember yet. `whole`, on the last page only:
     everything that is selected has been named in this listing, so what is known and was not named has vanished. A delta (only what
-    changed since the cursor) is never whole; it says `deleted`. `faults`: parts that could not be listed; with one, nothing counts as vanished.
+    changed since the cursor) is never whole; it says `deleted`. `faults`: parts that could not be listed; with one, nothing has vanished.
     """
 
     items: tuple[Item, ...]
