@@ -132,6 +132,9 @@ EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector 
 MODEL_ALLOW: list[str] = _declare(
     "KB_MODEL_ALLOW", "", _words, "Hosts or CIDR ranges that model endpoints of spaces may reach although they are private."
 )
+SOURCE_FOLDERS: list[str] = _declare(
+    "KB_SOURCE_FOLDERS", "", _words, "Folders of this machine that data sources may read (absolute paths, comma-separated); empty: none."
+)
 ENCRYPTION_KEYS: list[str] = _declare(
     "KB_ENCRYPTION_KEYS", "", _words, "Keys that stored secrets are encrypted with, newest first; empty: made from the signing key."
 )

@@ -127,7 +127,8 @@ class SourceError(Exception):
     """Why a source, or one item of it, could not be read.
 
     `code` is stable and shown in words by the portal: `auth`, `forbidden`, `not_found`, `rate_limited`, `timeout`, `unavailable`,
-    `bad_answer`, `too_large`, `refused_address`, `redirect_loop`, `too_many`, `bad_settings`, or one of the contract's `feishu_*`.
+    `bad_answer`, `too_large`, `refused_address`, `unknown_host`, `tls`, `redirect_loop`, `too_many`, `robots`, `bad_settings`, or one of
+    the contract's `feishu_*`; `apps/sources/words.py` has them in words.
     `retry_after_s`: how long the source asked to be left alone. `passing`: worth another try by itself.
     """
 

@@ -13,7 +13,7 @@ from apps.knowledge.models import KnowledgeBase
 from apps.sources.models import ConflictStrategy, DataSource, DeletionPolicy, SyncMode
 from apps.sources.plugins.protocol import Connector, SourceError, connectors
 from apps.sources.schedule import clean_schedule, clean_zone
-from apps.sources.words import sentence
+from apps.sources.reasons import sentence
 
 NAME_MAX = 200
 VALUE_MAX = 20_000
@@ -123,7 +123,7 @@ def clean_status(raw: Any) -> str:
 def refusal(error: SourceError) -> InvalidInput:
     """What a source said, as an error for whoever asked it."""
     return InvalidInput(
-        sentence(error.code, error.detail), code=error.code, field=error.field or None, api_code=1000, **({"item": error.item} if error.item else {})
+        sentence(error.code, error.detail, error.params), code=error.code, field=error.field or None, api_code=1000, **({"item": error.item} if error.item else {})
     )  # fmt: skip
 
 

@@ -1,0 +1,5 @@
+"""The connectors, one module per kind of source. Importing this package registers them and loads no heavy library."""
+
+from __future__ import annotations
+
+from apps.sources.plugins.connectors import local_folder, rss, web_crawler  # noqa: F401 - importing registers
