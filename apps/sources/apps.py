@@ -6,4 +6,5 @@ class SourcesConfig(AppConfig):
     label = "sources"
 
     def ready(self) -> None:
-        from apps.sources import jobs, listeners, plugins, policies  # noqa: F401
+        from apps.sources import jobs, listeners, policies
+        from apps.sources.plugins import connectors  # noqa: F401

@@ -55,6 +55,8 @@ def words_of(code: str, params: Mapping[str, Any] | None = None) -> Words:
 
 def sentence(code: str, detail: str = "", params: Mapping[str, Any] | None = None) -> str:
     """One line for whoever asked the source: what happened, what it said itself, what to do."""
+    if code == "bad_settings" and detail:
+        return detail
     found = words_of(code, params)
     own = _now(" (%(detail)s)") % {"detail": detail} if detail and detail != code else ""
     return _now("%(title)s%(detail)s. %(next)s") % {"title": found.title, "detail": own, "next": found.next}

@@ -27,6 +27,7 @@ KWARGS: dict[str, Make] = {
     },
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
+    **{f"{family}:source-credential": lambda world: {"field": "credentials"} for family in ("api", "organization", "personal")},
 }
 
 BODIES: dict[str, Make] = {
@@ -101,6 +102,13 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "PUT folders": lambda ids: {"from": "a", "to": "b"},
     "POST hybrid-search": lambda ids: {"query_text": "pump"},
     "POST knowledge-search": lambda ids: {"query": "pump", "knowledge_base_ids": [str(ids["kb_id"])]},
+    "GET sources": lambda ids: {"kb_id": str(ids["kb_id"])},
+    "POST sources": lambda ids: {"knowledge_base_id": str(ids["kb_id"]), "type": "rss", "name": "Feed"},
+    "PUT source": lambda ids: {"name": "Renamed"},
+    "POST source-check-credentials": lambda ids: {"type": "rss", "credentials": {"feed_urls": "http://127.0.0.1:9/feed.xml"}},
+    "PUT source-credentials": lambda ids: {"credentials": {"auth_headers": "X-Key: 1"}},
+    "POST source-ancestors": lambda ids: {"resource_ids": []},
+    "POST source-held": lambda ids: {"decision": "keep"},
     "POST tag-list": lambda ids: {"name": "valves"},
     "PUT tag": lambda ids: {"name": "valves"},
     "GET document-batch": lambda ids: {"ids": str(ids["document_id"])},

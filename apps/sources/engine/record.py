@@ -45,7 +45,7 @@ class Record:
             entry = {"title": title[:300], "code": code, "message": message[:500]}
             self.errors.append(entry | ({"params": dict(params)} if params else {}))
 
-    def warn(self, code: str, **params: Any) -> None:
+    def warn(self, code: str, /, **params: Any) -> None:
         """Something about the whole run; the same thing is said once."""
         entry = {"code": code, "params": params}
         if entry not in self.warnings and len(self.warnings) < SAMPLES:
