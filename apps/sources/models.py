@@ -64,6 +64,7 @@ class DataSource(SpaceOwned):
     time_zone = models.CharField(max_length=64, blank=True)
     sync_mode = models.CharField(max_length=12, choices=SyncMode, default=SyncMode.INCREMENTAL)
     status = models.CharField(max_length=8, choices=Status, default=Status.ACTIVE)
+    is_draft = models.BooleanField(default=False)  # being set up in the portal: connected, its schedule not chosen yet
     conflict_strategy = models.CharField(max_length=12, choices=ConflictStrategy, default=ConflictStrategy.OVERWRITE)
     deletion_policy = models.CharField(max_length=8, choices=DeletionPolicy, default=DeletionPolicy.IGNORE)
     log_retention_days = models.PositiveIntegerField(default=30)

@@ -24,7 +24,7 @@ from apps.sources.services.syncing import runs_cancel
 Status = DataSource.Status
 WATCHED = (
     "name", "settings", "resource_ids", "schedule", "time_zone", "sync_mode", "status", "conflict_strategy", "deletion_policy",
-    "log_retention_days",
+    "log_retention_days", "is_draft",
 )  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def source_create(*, actor: Actor, base: KnowledgeBase, values: Mapping[str, Any
         settings=settings,
         resource_ids=rules.clean_resources(values.get("resource_ids") or []),
         status=rules.clean_status(values.get("status") or Status.ACTIVE),
+        is_draft=bool(values.get("is_draft")),
         creator_id=actor.user_id,
         **rules.clean_options(values),
     )
@@ -78,6 +79,8 @@ def source_update(*, actor: Actor, source: DataSource, values: Mapping[str, Any]
         found["name"] = rules.clean_source_name(values["name"], connector)
     if values.get("status") and not (values["status"] == Status.ERROR == source.status):
         found["status"] = rules.clean_status(values["status"])
+    if values.get("is_draft") is not None:
+        found["is_draft"] = bool(values["is_draft"])
     if values.get("resource_ids") is not None:
         found["resource_ids"] = rules.clean_resources(values["resource_ids"])
     if values.get("settings") is not None:
