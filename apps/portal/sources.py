@@ -17,6 +17,7 @@ from apps.portal.forms.sources import DAYS, EVERY, preset_of
 from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.sources.plugins.protocol import ConnectorMeta, connectors
 from apps.sources.reasons import words_of
+from apps.sources.words import WORDS as SAID
 from apps.sources.selectors import SourceRow, last_seen, origins_of, source_list
 
 ICONS = frozenset({"folder", "globe", "wiki", "document", "book", "cloud", "code", "database", "layers", "split", "base", "link"})
@@ -144,11 +145,18 @@ def run_of(run: SyncRun) -> dict[str, Any]:
         "why": found,
         "detail": run.error if outcome == "failed" and found is not None and run.error not in ("", run.reason) else "",
         "warnings": [words_of(each["code"], each.get("params")) for each in run.warnings],
-        "errors": [
-            {"title": each.get("title", ""), "words": words_of(each.get("code", ""), each.get("params")), "message": each.get("message", "")}
-            for each in run.errors
-        ],
+        "errors": [_fault(each) for each in run.errors],
         "more_errors": max(0, run.failed - len(run.errors)),
+    }
+
+
+def _fault(each: dict[str, Any]) -> dict[str, Any]:
+    """An item that went wrong. What a source itself said is shown as it said it; the portal's own refusals are in words already."""
+    code = each.get("code", "")
+    return {
+        "title": each.get("title", ""),
+        "words": words_of(code, each.get("params")),
+        "message": each.get("message", "") if code in SAID else "",
     }
 
 

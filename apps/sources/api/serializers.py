@@ -254,7 +254,7 @@ class CheckIn(serializers.Serializer[Any]):
     settings = ObjectField(required=False)
 
 
-class CredentialsIn(serializers.Serializer[Any]):
+class SourceCredentialsIn(serializers.Serializer[Any]):
     credentials = ObjectField()
 
 

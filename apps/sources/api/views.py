@@ -126,10 +126,10 @@ class SourceDetailView(SourceView):
         return self.render(None)
 
 
-class CredentialsView(ApiView):
+class SourceCredentialsView(ApiView):
     operations = {
         "PUT": Op(
-            "source.write", "Replace all credentials of a data source", body=s.CredentialsIn, invalid_code=1000,
+            "source.write", "Replace all credentials of a data source", body=s.SourceCredentialsIn, invalid_code=1000,
             examples={"key": {"credentials": {"api_key": "secret"}}}, tags=TAGS,
         )
     }  # fmt: skip
@@ -141,7 +141,7 @@ class CredentialsView(ApiView):
         return self.render({"fields": {"credentials": {"configured": bool(changed.sealed)}}})
 
 
-class CredentialView(ApiView):
+class SourceCredentialView(ApiView):
     operations = {
         "DELETE": Op("source.write", "Remove all credentials of a data source", status=204, shape="bare", errors=SETTLED, tags=TAGS)
     }

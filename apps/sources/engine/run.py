@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils import translation
 
 from apps.common import activity
 from apps.common.actor import Actor
@@ -41,7 +42,8 @@ def work_sync(claim: Claim) -> None:
         return
     record = Record(claim)
     try:
-        with link_to(source, check=claim.check) as link:
+        # What is written down is for everybody who reads it: pages say codes in their readers' own words.
+        with translation.override("en"), link_to(source, check=claim.check) as link:
             Sync(claim, record, source, link).go()
     except SourceError as error:
         _source_failed(claim, record, error)
