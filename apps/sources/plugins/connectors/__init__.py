@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from apps.sources.plugins.connectors import git, local_folder, rss, web_crawler  # noqa: F401 - importing registers
+from apps.sources.plugins.connectors import git, local_folder, rss, s3, web_crawler, webdav  # noqa: F401 - importing registers
