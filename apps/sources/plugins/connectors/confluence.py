@@ -23,7 +23,7 @@ class Confluence(Plugin):
         "confluence",
         "Confluence",
         _("Pages of Confluence spaces, in the cloud or on your own server."),
-        "confluence",
+        "layers",
         2,
         "api_key",
         ("incremental",),

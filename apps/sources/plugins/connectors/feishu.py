@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps.sources.plugins.feishu.api import Api
@@ -44,7 +45,7 @@ class _Family(Plugin):
 def _inputs(home: str, *more: Input) -> tuple[Input, ...]:
     return (
         *_TOKEN,
-        Input("base_url", _("Address of the platform"), "url", "credentials", hint=_("Empty: %(url)s") % {"url": home}),
+        Input("base_url", _("Address of the platform"), "url", "credentials", hint=format_lazy(_("Empty: {url}"), url=home)),
         *more,
         _ZONE,
     )
@@ -81,7 +82,8 @@ class _Wiki(_Family):
         space, _colon, node = parent_id.partition(":")
         return [
             Resource(
-                f"{space}:{raw['node_token']}", str(raw.get("title") or ""), str(raw.get("obj_type") or ""), modified_at=moment(raw.get("obj_edit_time")),
+                f"{space}:{raw['node_token']}", str(raw.get("title") or ""), str(raw.get("obj_type") or ""),
+                modified_at=moment(raw.get("obj_edit_time")),
                 parent_id=parent_id, has_children=bool(raw.get("has_child")),
             )
             for page in _nodes(api, space, node)
@@ -215,7 +217,8 @@ class _Drive(_Family):
         folders = [parent_id] if parent_id else self._roots(api, link)
         return [
             Resource(
-                str(raw["token"]), str(raw.get("name") or ""), "folder", url=str(raw.get("url") or ""), modified_at=moment(raw.get("modified_time")),
+                str(raw["token"]), str(raw.get("name") or ""), "folder", url=str(raw.get("url") or ""),
+                modified_at=moment(raw.get("modified_time")),
                 parent_id=parent_id, has_children=True,
             )
             for folder in folders
@@ -287,7 +290,7 @@ _FEISHU, _LARK = "https://open.feishu.cn", "https://open.larksuite.com"
 @connectors.register("feishu")
 class Feishu(_Wiki):
     meta = ConnectorMeta(
-        "feishu", _("Feishu wiki"), _("Documents in the knowledge spaces of Feishu."), "feishu", 0, "oauth2", _CAN, _inputs(_FEISHU), True
+        "feishu", _("Feishu wiki"), _("Documents in the knowledge spaces of Feishu."), "wiki", 0, "oauth2", _CAN, _inputs(_FEISHU), True
     )
 
 
@@ -295,14 +298,15 @@ class Feishu(_Wiki):
 class Lark(_Wiki):
     home, zone = _LARK, "UTC"
     meta = ConnectorMeta(
-        "lark", _("Lark wiki"), _("Documents in the knowledge spaces of Lark."), "feishu", 0, "oauth2", _CAN, _inputs(_LARK), True
+        "lark", _("Lark wiki"), _("Documents in the knowledge spaces of Lark."), "wiki", 0, "oauth2", _CAN, _inputs(_LARK), True
     )
 
 
 @connectors.register("feishu_drive")
 class FeishuDrive(_Drive):
     meta = ConnectorMeta(
-        "feishu_drive", _("Feishu drive"), _("Documents in shared folders of Feishu."), "feishu", 0, "oauth2", _CAN, _inputs(_FEISHU, _FOLDERS), True
+        "feishu_drive", _("Feishu drive"), _("Documents in shared folders of Feishu."), "folder-open", 0, "oauth2", _CAN,
+        _inputs(_FEISHU, _FOLDERS), True,
     )  # fmt: skip
 
 

@@ -46,7 +46,7 @@ class Notion(Plugin):
         "notion",
         "Notion",
         _("Pages and databases shared with a Notion integration."),
-        "notion",
+        "document",
         1,
         "api_key",
         ("incremental",),

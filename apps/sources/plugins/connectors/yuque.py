@@ -22,7 +22,7 @@ class Yuque(Plugin):
         "yuque",
         _("Yuque"),
         _("Documents in Yuque repositories."),
-        "yuque",
+        "book",
         3,
         "api_key",
         ("incremental",),
