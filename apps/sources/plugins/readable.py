@@ -10,8 +10,7 @@ from urllib.parse import unquote, urlsplit
 from apps.common.http import Fetched
 from apps.common.text import clean_line, display_name
 from apps.sources.plugins.protocol import Content, SourceError
-from apps.sources.plugins.support import READABLE, has_extension, html_file, markdown_file
-from apps.sources.web import temporary
+from apps.sources.plugins.support import READABLE, has_extension, html_file, markdown_file, taken
 
 PAGE_LIMIT = 10 << 20
 FILE_LIMIT = 100 << 20
@@ -36,8 +35,8 @@ _GB = {"gb2312", "gbk", "cp936", "x-gbk"}
 
 def readable_page(web: Any, url: str, *, title: str = "", max_bytes: int = PAGE_LIMIT) -> Content | None:
     """What is at an address, as a document; None when there is nothing in it. Raises: SourceError."""
-    with web.request("GET", url, headers={"Accept": ACCEPT}, max_bytes=max_bytes) as answer:
-        return document_of(answer, title)
+    answer = web.request("GET", url, headers={"Accept": ACCEPT}, max_bytes=max_bytes)
+    return document_of(answer, title)
 
 
 def kind_of(answer: Fetched) -> str:
@@ -62,17 +61,20 @@ def kind_of(answer: Fetched) -> str:
 
 
 def document_of(answer: Fetched, title: str = "") -> Content | None:
-    """An answer as a document. Raises: SourceError(bad_answer) for what is neither a page nor a file the portal reads."""
+    """An answer as a document; the answer is used up. Raises: SourceError(bad_answer): neither a page nor a file the portal reads."""
     kind = kind_of(answer)
     if not kind:
-        if not answer.path.stat().st_size:
+        empty = not answer.path.stat().st_size
+        answer.close()
+        if empty:
             return None
         raise SourceError("bad_answer", f"neither a page nor a readable file: {answer.media_type[:60] or 'unknown type'}")
     if kind != "html":
         name = display_name(unquote(urlsplit(answer.url).path.rpartition("/")[2]), fallback=f"document.{kind}")
         name = name if name.lower().endswith("." + kind) or has_extension(name, READABLE) else f"{name}.{kind}"
-        return Content(temporary(answer.read()), name, answer.media_type, url=answer.url, title=title)
-    data = answer.read()
+        return taken(answer, name, url=answer.url, title=title)
+    with answer:
+        data = answer.read()
     charset = re.search(r"charset\s*=\s*\"?([\w:.-]{1,40})", answer.headers.get("content-type", ""), re.I)
     return page_document(page_text(data, charset.group(1) if charset else ""), url=answer.url, title=title)
 

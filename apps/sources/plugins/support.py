@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext_lazy as _
 
+from apps.common.http import Fetched
 from apps.common.text import clean_line, display_name
 from apps.sources.plugins.protocol import ConnectorMeta, Content, Input, Link, Resource, SourceError
 from apps.sources.web import temporary
@@ -217,6 +218,14 @@ def local_name(node: Any) -> str:
     return node.tag.rpartition("}")[2].lower() if isinstance(node.tag, str) else ""
 
 
+def taken(answer: Fetched, name: str, **more: Any) -> Content | None:
+    """The body of an answer as a file called `name`, which takes over its temporary file; None when it is empty."""
+    if not answer.path.stat().st_size:
+        answer.close()
+        return None
+    return Content(answer.path, display_name(name), more.pop("media_type", answer.media_type), **more)
+
+
 def text_file(text: str, title: str, extension: str, **more: Any) -> Content:
     """A text as a file named after its title."""
     name = display_name(clean_line(title).replace("/", "_"), fallback="document", max_bytes=200)
@@ -243,3 +252,26 @@ def html_file(fragment: str, title: str, **more: Any) -> Content | None:
         return None
     page = f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{escape(clean_line(title))}</title></head><body>{body}</body></html>'
     return text_file(page, title, "html", media_type="text/html", **more)
+
+
+def base_url(credentials: Mapping[str, Any], default: str) -> str:
+    """Where a hosted service is: `base_url` of the credentials, else its public address. Raises: SourceError(bad_settings)."""
+    return web_address("base_url", clean_line(str(credentials.get("base_url") or "")) or default).rstrip("/")
+
+
+def needed(credentials: Mapping[str, Any], *names: str) -> tuple[str, ...]:
+    """The credentials of these names. Raises: SourceError(auth) when one is missing, naming it."""
+    found = tuple(str(credentials.get(name) or "").strip() for name in names)
+    for name, value in zip(names, found, strict=True):
+        if not value:
+            raise SourceError("auth", "a credential is missing", field=name)
+    return found
+
+
+def listed(value: Any, *path: str) -> list[dict[str, Any]]:
+    """The list of objects at a place in an answer. Raises: SourceError(bad_answer) when there is none."""
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(value, list):
+        raise SourceError("bad_answer", f"the answer has no list of {path[-1] if path else 'things'}")
+    return [item for item in value if isinstance(item, dict)]

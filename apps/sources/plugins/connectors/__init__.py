@@ -2,4 +2,16 @@
 
 from __future__ import annotations
 
-from apps.sources.plugins.connectors import local_folder, rss, web_crawler  # noqa: F401 - importing registers
+from apps.sources.plugins.connectors import (  # noqa: F401 - importing registers
+    confluence,
+    feishu,
+    git,
+    gitlab,
+    local_folder,
+    notion,
+    rss,
+    s3,
+    web_crawler,
+    webdav,
+    yuque,
+)

@@ -25,7 +25,7 @@ class Feeds(Plugin):
         "rss",
         _("RSS or Atom feed"),
         _("Entries of news feeds and blogs, with their full text."),
-        "rss",
+        "source",
         12,
         "custom",
         ("incremental",),

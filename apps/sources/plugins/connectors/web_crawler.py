@@ -71,8 +71,7 @@ class WebSite(Plugin):
         answer = self._site(link).taken(url)
         if answer is None:
             answer = link.web.request("GET", url, headers={"Accept": ACCEPT}, max_bytes=FILE_LIMIT)
-        with answer:
-            return document_of(answer)
+        return document_of(answer)
 
     def _site(self, link: Link) -> Site:
         settings = link.settings
