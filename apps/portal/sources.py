@@ -180,7 +180,10 @@ def setup_steps(base: KnowledgeBase, source: DataSource | None, current: int) ->
     """The four steps of setting a source up; those behind it can be gone back to once it exists."""
     addresses = [reverse("source-new", args=[base.space_id, base.uid]), "", "", ""]
     if source is not None:
-        addresses = ["", *(reverse(name, args=[base.space_id, source.uid]) for name in ("source-connection", "source-scope", "source-schedule"))]
+        addresses = [
+            "",
+            *(reverse(name, args=[base.space_id, source.uid]) for name in ("source-connection", "source-scope", "source-schedule")),
+        ]
     labels = (_("Kind"), _("Connection"), _("What is taken over"), _("Schedule and protection"))
     return [
         {"label": label, "number": at, "href": address if at != current else "", "current": at == current, "done": at < current}

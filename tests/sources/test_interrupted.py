@@ -122,7 +122,9 @@ def _work_until_death(desk: Desk, claim: Any, death: str) -> None:
             desk.shelf.on_fetch = lambda item: None
 
 
-def test_after_a_checkpoint_the_listing_goes_on_and_nothing_counts_as_gone(desk: Desk, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None]) -> None:
+def test_after_a_checkpoint_the_listing_goes_on_and_nothing_counts_as_gone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, die: Callable[[], None]
+) -> None:
     monkeypatch.setattr(engine, "CHECKPOINT_ITEMS", 1)
     desk.shelf.per_page = 10
     desk.shelf.fill(50)

@@ -93,7 +93,9 @@ def test_an_unchanged_run_writes_its_own_row_and_nothing_else(desk: Desk, django
     claim = desk.claim()
     from apps.common.jobs.tasks import work
 
-    with CaptureQueriesContext(connection, ) as log:
+    with CaptureQueriesContext(
+        connection,
+    ) as log:
         work(claim)
     writes = [query["sql"] for query in log.captured_queries if query["sql"].lstrip().upper().startswith(("INSERT", "UPDATE", "DELETE"))]
     assert writes and all(sql.startswith('UPDATE "sources_syncrun"') for sql in writes), writes
@@ -236,7 +238,9 @@ def _edit(desk: Desk, title: str, text: str) -> Document:
         return document_version_add(actor=desk.actor, document=document, upload=upload, file_name="mine.md").document
 
 
-@pytest.mark.parametrize(("strategy", "text", "version", "outcome"), [("overwrite", "Theirs.", 3, "updated"), ("skip", "Mine.", 2, "skipped")])
+@pytest.mark.parametrize(
+    ("strategy", "text", "version", "outcome"), [("overwrite", "Theirs.", 3, "updated"), ("skip", "Mine.", 2, "skipped")]
+)
 def test_the_strategy_decides_between_what_was_changed_here_and_there(
     desk: Desk, strategy: str, text: str, version: int, outcome: str
 ) -> None:

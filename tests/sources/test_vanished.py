@@ -128,7 +128,10 @@ def test_an_admin_decides_about_what_is_held(desk: Desk) -> None:
         assert (source_row(actor=desk.actor, source=desk.source).held, source_row(actor=desk.actor, source=desk.source).retained) == (3, 6)
         assert held_delete(actor=desk.actor, source=desk.source, items=held[:1]).count == 1
         assert held_keep(actor=desk.actor, source=desk.source, items=held[1:2]) == 1
-        assert (held_delete(actor=desk.actor, source=desk.source, items=held[:2]).count, held_keep(actor=desk.actor, source=desk.source, items=held[:2])) == (0, 0)
+        assert (
+            held_delete(actor=desk.actor, source=desk.source, items=held[:2]).count,
+            held_keep(actor=desk.actor, source=desk.source, items=held[:2]),
+        ) == (0, 0)
     assert sorted(desk.documents()) == [f"Note {number}" for number in range(2, 7)]
     assert counts(desk.sync()) == {"unchanged": 3, "listed": 3}, "what was decided is not asked again"
     desk.shelf.things.update(gone)
@@ -151,7 +154,11 @@ def test_a_document_that_is_being_moved_is_deleted_next_time(desk: Desk) -> None
         move = documents_move(actor=desk.actor, source=desk.world.base, target=target, documents=[document], mode="reuse_vectors")
     desk.shelf.drop("id-1", "id-2")
     run = desk.sync()
-    assert (run.outcome, counts(run), run.errors[0]["code"]) == ("partial", {"deleted": 1, "failed": 1, "unchanged": 2, "listed": 2}, "deletion_failed")
+    assert (run.outcome, counts(run), run.errors[0]["code"]) == (
+        "partial",
+        {"deleted": 1, "failed": 1, "unchanged": 2, "listed": 2},
+        "deletion_failed",
+    )
     with space_scope(desk.world.space.pk, "test"):
         MoveRun.objects.filter(pk=move.pk).update(state="cancelled")
     assert counts(desk.sync()) == {"deleted": 1, "unchanged": 2, "listed": 2}

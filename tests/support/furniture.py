@@ -22,7 +22,9 @@ TEXT = "The pump is replaced every five years."
 #: ids that exist nowhere
 UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
-    for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "source_id", "log_id"), 7)
+    for number, name in enumerate(
+        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "source_id", "log_id"), 7
+    )
 }
 UNKNOWN["row_id"] = 999_999_999
 

@@ -129,7 +129,12 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page source-connection": lambda ids: {"name": "News", "full_text": "auto"},
     "POST page source-scope": lambda ids: {"which": "all"},
     "POST page source-schedule": lambda ids: {
-        "every": "daily", "at": "02:30", "day": "1", "sync_mode": "incremental", "conflict_strategy": "skip", "deletion_policy": "hold",
+        "every": "daily",
+        "at": "02:30",
+        "day": "1",
+        "sync_mode": "incremental",
+        "conflict_strategy": "skip",
+        "deletion_policy": "hold",
     },
     "POST page source-held": lambda ids: {"all": "1", "decision": "keep"},
     "POST page base-create": lambda ids: {"name": "Fresh"},

@@ -188,7 +188,9 @@ class SourceScopeView(_StepView):
         opened = {each[:512] for each in request.GET.getlist("open")[:50]}
         nodes, fault = [], ""
         try:
-            opened |= set(source_ancestors(actor=self.actor, source=source, resource_ids=source.resource_ids) if source.resource_ids else ())
+            opened |= set(
+                source_ancestors(actor=self.actor, source=source, resource_ids=source.resource_ids) if source.resource_ids else ()
+            )
             nodes = self._level(source, "", opened, set(source.resource_ids), 0)
         except DomainError as error:
             fault = str(error)

@@ -217,7 +217,9 @@ class PauseView(SourceView):
 
 
 class ResumeView(SourceView):
-    operations = {"POST": Op("source.write", "Take up the schedule of a data source again", body=Empty, reply=s.StatusOut, shape="bare", tags=TAGS)}
+    operations = {
+        "POST": Op("source.write", "Take up the schedule of a data source again", body=Empty, reply=s.StatusOut, shape="bare", tags=TAGS)
+    }
 
     def post(self, request: Any, source_id: str) -> Response:
         source = selectors.source_get(actor=self.actor, source_id=source_id)
@@ -226,7 +228,9 @@ class ResumeView(SourceView):
 
 class LogsView(SourceView):
     operations = {
-        "GET": Op("source.read", "List the runs of a data source, newest first", query=s.LogQuery, reply=s.RunOut, shape="bare_list", tags=TAGS)
+        "GET": Op(
+            "source.read", "List the runs of a data source, newest first", query=s.LogQuery, reply=s.RunOut, shape="bare_list", tags=TAGS
+        )
     }
 
     def get(self, request: Any, source_id: str) -> Response:

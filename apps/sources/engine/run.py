@@ -63,9 +63,7 @@ class Sync:
         actor = Actor.system(source.space_id, f"sync of data source {source.uid}")
         self.taking = Taking(source, actor, self.run.pk)
         restoring = self.full and self.run.trigger == SyncRun.Trigger.MANUAL
-        self.deciding = Deciding(
-            self.taking, record, lambda item: self.connector.fetch(link, item), full=self.full, restoring=restoring
-        )
+        self.deciding = Deciding(self.taking, record, lambda item: self.connector.fetch(link, item), full=self.full, restoring=restoring)
         point = self.run.checkpoint or {}
         self.cursor: Cursor | None = point["cursor"] if point else self._start()
         self.gone: dict[str, None] = dict.fromkeys(point.get("gone", ()))

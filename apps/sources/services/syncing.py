@@ -103,5 +103,3 @@ def log_trim(*, actor: Actor, now: datetime | None = None) -> int:
             kept = [every.aggregate(last=Max("pk"))["last"], every.filter(state=RunState.DONE).aggregate(last=Max("pk"))["last"]]
             gone += old.exclude(pk__in=[pk for pk in kept if pk]).delete()[0]
     return gone
-
-
