@@ -17,8 +17,8 @@ from apps.portal.forms.sources import DAYS, EVERY, preset_of
 from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.sources.plugins.protocol import ConnectorMeta, connectors
 from apps.sources.reasons import words_of
-from apps.sources.words import WORDS as SAID
 from apps.sources.selectors import SourceRow, last_seen, origins_of, source_list
+from apps.sources.words import WORDS as SAID
 
 ICONS = frozenset({"folder", "globe", "wiki", "document", "book", "cloud", "code", "database", "layers", "split", "base", "link"})
 COUNTS: tuple[tuple[str, Any], ...] = (

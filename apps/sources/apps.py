@@ -6,5 +6,7 @@ class SourcesConfig(AppConfig):
     label = "sources"
 
     def ready(self) -> None:
-        from apps.sources import jobs, listeners, policies
+        from apps.common.crypto import SEALED
         from apps.sources.plugins import connectors  # noqa: F401
+
+        SEALED["sources.DataSource"] = "sealed"

@@ -9,9 +9,9 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import Conflict
 from apps.common.jobs.registry import JobKind, job_kinds
+from apps.sources.endings import run_ended
 from apps.sources.engine.run import work_sync
 from apps.sources.models import DataSource, SyncRun
-from apps.sources.services.endings import run_ended
 from apps.sources.services.syncing import SYNC, sync_start, sync_stop
 
 CONCURRENCY = 2  # sources waited for at a time by one worker; they are waited for more than worked on

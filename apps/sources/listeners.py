@@ -5,8 +5,8 @@ from __future__ import annotations
 from apps.common.events import listen
 from apps.common.jobs.models import LIVE
 from apps.knowledge.events import BaseDeleted
+from apps.sources.endings import runs_cancel
 from apps.sources.models import SyncRun
-from apps.sources.services.syncing import runs_cancel
 
 
 @listen(BaseDeleted)

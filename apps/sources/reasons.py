@@ -21,9 +21,7 @@ OWN: dict[str, Words] = {
     "secret_unreadable": Words(
         _("The stored credentials cannot be read: the portal's own keys have changed"), _("Enter them again."), "credentials"
     ),
-    "being_moved": Words(
-        _("The document is being moved to another knowledge base"), _("The next sync tries again."), "wait", "warning"
-    ),
+    "being_moved": Words(_("The document is being moved to another knowledge base"), _("The next sync tries again."), "wait", "warning"),
     "duplicate_file": Words(
         _("Another document of this base has the same content"), _("The next sync looks at it again."), "wait", "warning"
     ),
@@ -37,11 +35,13 @@ OWN: dict[str, Words] = {
         _("It was deleted here, and stays deleted"), _("Bring it back from the trash, or sync everything again."), tone="warning"
     ),
     "kept_local": Words(
-        _("It was changed here, and that was kept"), _("To have the source's, choose to overwrite and sync everything again."), tone="warning"
+        _("It was changed here, and that was kept"),
+        _("To have the source's, choose to overwrite and sync everything again."),
+        tone="warning",
     ),
     "nothing": Words(_("There is nothing in it that could be read"), "", tone="warning"),
     "internal": Words(_("Something unexpected happened"), _("Start it again; if that does not help, tell the operator."), "operator"),
-}  # fmt: skip
+}
 
 
 def words_of(code: str, params: Mapping[str, Any] | None = None) -> Words:
@@ -51,6 +51,11 @@ def words_of(code: str, params: Mapping[str, Any] | None = None) -> Words:
     if code in REASONS and code not in WORDS:
         return Words(REASONS[code].title, REASONS[code].next)
     return words(code, params)
+
+
+def knows(code: str) -> bool:
+    """Whether there are words for exactly this code."""
+    return code in OWN or code in WORDS or code in REASONS
 
 
 def sentence(code: str, detail: str = "", params: Mapping[str, Any] | None = None) -> str:

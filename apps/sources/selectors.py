@@ -72,6 +72,12 @@ def source_row(*, actor: Actor, source: DataSource) -> SourceRow:
     return _rows([source])[0]
 
 
+def source_rows(*, actor: Actor, sources: Sequence[DataSource]) -> list[SourceRow]:
+    """These sources, in their order, with what lists show beside them."""
+    authorize(actor, "source.read")
+    return _rows(sources)
+
+
 def source_count(*, actor: Actor, base: KnowledgeBase) -> int:
     authorize(actor, "source.read", base)
     return int(DataSource.objects.visible_to(actor).filter(kb=base).count())
@@ -113,9 +119,8 @@ def held_items_get(*, actor: Actor, source: DataSource, ids: Sequence[Any], ever
 def origins_of(*, actor: Actor, documents: Iterable[Document]) -> dict[int, SourceItem]:
     """{primary key of a document: the item it follows}, for those of live sources; in one query."""
     authorize(actor, "source.read")
-    rows = SourceItem.objects.visible_to(actor).filter(
-        document_id__in=[document.pk for document in documents], source__deleted_at__isnull=True, state__in=(State.LIVE, State.HELD, State.KEPT)
-    )  # fmt: skip
+    rows = SourceItem.objects.visible_to(actor).filter(state__in=(State.LIVE, State.HELD, State.KEPT), source__deleted_at__isnull=True)
+    rows = rows.filter(document_id__in=[document.pk for document in documents])
     return {row.document_id: row for row in rows.select_related("source").order_by("pk")}
 
 

@@ -15,9 +15,12 @@ from apps.common.scope import space_scope, unscoped
 from apps.knowledge.models import Document
 from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.sources.services import source_create, sync_start
-from tests.knowledge.conftest import World, heard, in_space, run_jobs, store, world  # noqa: F401
+from tests.knowledge import conftest as knowledge
+from tests.knowledge.conftest import World
 from tests.support import scripted
 from tests.support.scripted import Shelf, shelves
+
+heard, in_space, run_jobs, store, world = knowledge.heard, knowledge.in_space, knowledge.run_jobs, knowledge.store, knowledge.world
 
 
 class Killed(BaseException):
@@ -106,7 +109,7 @@ def _connector() -> Iterator[None]:
 
 
 @pytest.fixture
-def desk(world: World) -> Desk:  # noqa: F811
+def desk(world: World) -> Desk:
     return Desk(world)
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
 
 from apps.common.scope import space_scope
 from apps.knowledge.models import Chunk, Document
 from apps.knowledge.services import base_clear, document_update, document_version_add, documents_delete, documents_restore
 from apps.sources.plugins.protocol import SourceError
 from apps.sources.services import source_update
-from django.core.files.base import ContentFile
 from tests.sources.conftest import Desk
 
 COUNTS = ("created", "updated", "renamed", "deleted", "held", "skipped", "failed", "unchanged", "listed")

@@ -80,8 +80,10 @@ class ScheduleForm(forms.Form):
     at = forms.CharField(label=_("Time"), required=False, widget=forms.TextInput(attrs={"type": "time"}))
     day = forms.TypedChoiceField(label=_("Day"), choices=DAYS, coerce=int, required=False)
     cron = forms.CharField(
-        label=_("Cron expression"), required=False, help_text=_("Minute hour day month weekday, such as 30 7 * * mon-fri; seconds may stand before.")
-    )  # fmt: skip
+        label=_("Cron expression"),
+        required=False,
+        help_text=_("Minute hour day month weekday, such as 30 7 * * mon-fri; seconds may stand before."),
+    )
     time_zone = forms.CharField(label=_("Time zone"), required=False, help_text=_("In which these times are meant."))
     sync_mode = forms.ChoiceField(label=_("What is fetched"), choices=SyncMode.choices)
     conflict_strategy = forms.ChoiceField(

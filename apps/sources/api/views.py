@@ -47,7 +47,7 @@ def _flat(error: Exception, context: dict[str, Any]) -> Response:
 class TypesView(SourceView):
     operations = {
         "GET": Op("source.read", "List the kinds of data sources", reply=s.MetaOut, shape="bare_list", errors=(401, 403), tags=TAGS)
-    }  # fmt: skip
+    }
 
     def get(self, request: Any) -> Response:
         return self.render(selectors.connector_metas(actor=self.actor))
@@ -56,33 +56,48 @@ class TypesView(SourceView):
 class CheckView(SourceView):
     operations = {
         "POST": Op(
-            "source.write", "Try credentials before a source is made", body=s.CheckIn, reply=s.StatusOut, shape="bare", invalid_code=1000,
-            examples={"feed": {"type": "rss", "credentials": {"feed_urls": "https://example.com/feed.xml"}}}, tags=TAGS,
+            "source.write",
+            "Try credentials before a source is made",
+            body=s.CheckIn,
+            reply=s.StatusOut,
+            shape="bare",
+            invalid_code=1000,
+            examples={"feed": {"type": "rss", "credentials": {"feed_urls": "https://example.com/feed.xml"}}},
+            tags=TAGS,
         )
-    }  # fmt: skip
+    }
 
     def post(self, request: Any) -> Response:
         body = self.read()
-        services.credentials_check(
-            actor=self.actor, kind=body["type"], credentials=body["credentials"], settings=body.get("settings")
-        )  # fmt: skip
+        services.credentials_check(actor=self.actor, kind=body["type"], credentials=body["credentials"], settings=body.get("settings"))
         return self.render({"status": "connected"})
 
 
 class SourcesView(SourceView):
     operations = {
         "GET": Op(
-            "source.read", "List the data sources of a base", query=s.ListQuery, reply=s.SourceOut, shape="bare_list", tags=TAGS,
+            "source.read",
+            "List the data sources of a base",
+            query=s.ListQuery,
+            reply=s.SourceOut,
+            shape="bare_list",
+            tags=TAGS,
             description="Newest first, each with its latest run (`latest_sync_log`). `retainedKnowledgeCount` documents stay when it goes.",
         ),
         "POST": Op(
-            "source.write", "Add a data source", body=s.SourceCreateIn, reply=s.SourceOut, shape="bare", status=201, invalid_code=1000,
+            "source.write",
+            "Add a data source",
+            body=s.SourceCreateIn,
+            reply=s.SourceOut,
+            shape="bare",
+            status=201,
+            invalid_code=1000,
             examples={"feed": EXAMPLE},
             description="The source is asked first; if it does not answer, nothing is stored. The first sync comes with its schedule or by "
             "hand.",
             tags=TAGS,
         ),
-    }  # fmt: skip
+    }
 
     def get(self, request: Any) -> Response:
         base = base_get(actor=self.actor, kb_id=self.asked()["kb_id"])
@@ -100,14 +115,20 @@ class SourceDetailView(SourceView):
     operations = {
         "GET": Op("source.read", "Get a data source", reply=s.SourceOut, shape="bare", tags=TAGS),
         "PUT": Op(
-            "source.write", "Change a data source", body=s.SourceIn, reply=s.SourceOut, shape="bare", invalid_code=1000,
+            "source.write",
+            "Change a data source",
+            body=s.SourceIn,
+            reply=s.SourceOut,
+            shape="bare",
+            invalid_code=1000,
             examples={"nightly": {"sync_schedule": "0 0 2 * * *", "time_zone": "Asia/Shanghai"}},
-            description="What is left out stays. Credentials are changed by their own route; here they are ignored.", tags=TAGS,
+            description="What is left out stays. Credentials are changed by their own route; here they are ignored.",
+            tags=TAGS,
         ),
         "DELETE": Op(
             "source.write", "Remove a data source; what it brought stays", status=204, shape="bare", errors=(401, 403, 404), tags=TAGS
         ),
-    }  # fmt: skip
+    }
 
     def get(self, request: Any, source_id: str) -> Response:
         source = selectors.source_get(actor=self.actor, source_id=source_id)
@@ -129,10 +150,14 @@ class SourceDetailView(SourceView):
 class SourceCredentialsView(ApiView):
     operations = {
         "PUT": Op(
-            "source.write", "Replace all credentials of a data source", body=s.SourceCredentialsIn, invalid_code=1000,
-            examples={"key": {"credentials": {"api_key": "secret"}}}, tags=TAGS,
+            "source.write",
+            "Replace all credentials of a data source",
+            body=s.SourceCredentialsIn,
+            invalid_code=1000,
+            examples={"key": {"credentials": {"api_key": "secret"}}},
+            tags=TAGS,
         )
-    }  # fmt: skip
+    }
 
     def put(self, request: Any, source_id: str) -> Response:
         given = self.read()["credentials"]
@@ -165,9 +190,14 @@ class SourceCheckView(SourceView):
 class ResourcesView(SourceView):
     operations = {
         "GET": Op(
-            "source.write", "List one level of what can be selected", query=s.ResourceQuery, reply=s.ResourceOut, shape="bare_list", tags=TAGS
+            "source.write",
+            "List one level of what can be selected",
+            query=s.ResourceQuery,
+            reply=s.ResourceOut,
+            shape="bare_list",
+            tags=TAGS,
         )
-    }  # fmt: skip
+    }
 
     def get(self, request: Any, source_id: str) -> Response:
         source = selectors.source_get(actor=self.actor, source_id=source_id)
@@ -178,10 +208,16 @@ class ResourcesView(SourceView):
 class AncestorsView(SourceView):
     operations = {
         "POST": Op(
-            "source.write", "What must be opened for these parts to be seen", body=s.AncestorsIn, reply=s.AncestorsOut, shape="bare", invalid_code=1000,
-            examples={"one": {"resource_ids": ["page-7"]}}, tags=TAGS,
+            "source.write",
+            "What must be opened for these parts to be seen",
+            body=s.AncestorsIn,
+            reply=s.AncestorsOut,
+            shape="bare",
+            invalid_code=1000,
+            examples={"one": {"resource_ids": ["page-7"]}},
+            tags=TAGS,
         )
-    }  # fmt: skip
+    }
 
     def post(self, request: Any, source_id: str) -> Response:
         wanted = self.read()["resource_ids"]
@@ -192,11 +228,17 @@ class AncestorsView(SourceView):
 class SyncView(SourceView):
     operations = {
         "POST": Op(
-            "source.sync", "Sync now", body=s.SyncIn, reply=s.RunOut, shape="bare", invalid_code=1000,
-            description="Paused sources as well. While a run is under way, that one is answered.", tags=TAGS,
+            "source.sync",
+            "Sync now",
+            body=s.SyncIn,
+            reply=s.RunOut,
+            shape="bare",
+            invalid_code=1000,
+            description="Paused sources as well. While a run is under way, that one is answered.",
+            tags=TAGS,
         ),
         "DELETE": Op("source.sync", "Stop the run under way", reply=s.StoppedOut, shape="bare", errors=(401, 403, 404), tags=TAGS),
-    }  # fmt: skip
+    }
 
     def post(self, request: Any, source_id: str) -> Response:
         mode = self.read().get("mode") or ""
@@ -249,13 +291,23 @@ class LogView(SourceView):
 class HeldView(SourceView):
     operations = {
         "GET": Op(
-            "source.read", "List documents that are gone at the source and wait for a decision", reply=s.HeldOut, shape="bare_list", tags=TAGS
+            "source.read",
+            "List documents that are gone at the source and wait for a decision",
+            reply=s.HeldOut,
+            shape="bare_list",
+            tags=TAGS,
         ),
         "POST": Op(
-            "source.write", "Delete or keep documents that are gone at the source", body=s.HeldIn, reply=s.DecidedOut, shape="bare", invalid_code=1000,
-            examples={"all": {"decision": "keep"}}, tags=TAGS,
+            "source.write",
+            "Delete or keep documents that are gone at the source",
+            body=s.HeldIn,
+            reply=s.DecidedOut,
+            shape="bare",
+            invalid_code=1000,
+            examples={"all": {"decision": "keep"}},
+            tags=TAGS,
         ),
-    }  # fmt: skip
+    }
 
     def get(self, request: Any, source_id: str) -> Response:
         source = selectors.source_get(actor=self.actor, source_id=source_id)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any
 
 from django.db.models.functions import Now
 
 from apps.common.jobs.claims import LEASE, Claim, Stop
-from apps.common.scope import unscoped
 
 SAMPLES = 100
 KEY_BYTES = 8
@@ -78,9 +76,8 @@ class Record:
         }
 
     def _update(self, **values: Any) -> None:
-        with unscoped("a held sync writes what it did"):
-            if not self.claim.rows().update(lease_until=Now() + timedelta(seconds=LEASE.total_seconds()), **values):
-                raise Stop("lost")
+        if not self.claim.rows().update(lease_until=Now() + LEASE, **values):
+            raise Stop("lost")
 
 
 def short(key: str) -> bytes:

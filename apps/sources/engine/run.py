@@ -1,4 +1,7 @@
-"""One run over one source: list, take over what is new or changed, settle what is gone. Stopped anywhere and begun again, it ends the same."""
+"""One run over one source: list, take over what is new or changed, settle what is gone.
+
+Stopped anywhere and begun again, it ends the same.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,7 @@ from apps.common.actor import Actor
 from apps.common.errors import DomainError, NotYet, TransientError
 from apps.common.jobs.claims import Claim, Stop, others_wait
 from apps.common.jobs.models import RunState
+from apps.sources.endings import run_ended, source_ok
 from apps.sources.engine.deciding import BASE_GONE, Deciding
 from apps.sources.engine.record import Record, short
 from apps.sources.engine.taking import Taking, recalled
@@ -22,8 +26,7 @@ from apps.sources.engine.vanishing import Vanishing
 from apps.sources.linking import link_to
 from apps.sources.models import DataSource, SourceItem, SyncMode, SyncRun, item_key
 from apps.sources.plugins.protocol import Cursor, Item, Link, SourceError, connectors
-from apps.sources.services.endings import run_ended, source_ok
-from apps.sources.services.shared import selection_of
+from apps.sources.rules import selection_of
 
 CHECKPOINT_S = 15.0
 CHECKPOINT_ITEMS = 200

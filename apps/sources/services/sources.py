@@ -14,12 +14,11 @@ from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
 from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
-from apps.sources import linking
+from apps.sources import linking, rules
+from apps.sources.endings import runs_cancel
 from apps.sources.models import DataSource
 from apps.sources.plugins.protocol import Connector, Resource, SourceError
 from apps.sources.schedule import next_run
-from apps.sources.services import rules
-from apps.sources.services.syncing import runs_cancel
 
 Status = DataSource.Status
 WATCHED = (

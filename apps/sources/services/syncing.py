@@ -64,14 +64,6 @@ def sync_stop(*, actor: Actor, source: DataSource) -> bool:
     return True
 
 
-def runs_cancel(source_pk: int, *, why: str) -> None:
-    """End every run of a source at once, with the reason: whoever works on one finds that it is not theirs any more."""
-    SyncRun.objects.filter(source_id=source_pk, state__in=LIVE).update(
-        state=RunState.CANCELLED, reason="deleted", error=why, finished_at=timezone.now(), claim_token=None, lease_until=None,
-        cancel_requested=True, checkpoint=None, seen=None,
-    )  # fmt: skip
-
-
 def due_start(*, actor: Actor, now: datetime | None = None) -> int:
     """Start a run for every source of the space that is due; how many. However often a source was due while nobody looked, it runs once.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import timezone
+
 from apps.common.activity import audit
 from apps.common.actor import Actor
-from apps.common.jobs.models import RunState
+from apps.common.jobs.models import LIVE, RunState
 from apps.sources.models import DataSource, SyncRun
 
 COUNTED = ("created", "updated", "renamed", "deleted", "held", "skipped", "failed")
@@ -45,6 +47,14 @@ def run_ended(run: Any) -> None:
     if any(getattr(source, name) != value for name, value in values.items()):
         DataSource.objects.filter(pk=source.pk, deleted_at__isnull=True).update(**values)
     _record(source, run, "source.sync_failed", "failed")
+
+
+def runs_cancel(source_pk: int, *, why: str) -> None:
+    """End every run of a source at once, with the reason: whoever works on one finds that it is not theirs any more."""
+    SyncRun.objects.filter(source_id=source_pk, state__in=LIVE).update(
+        state=RunState.CANCELLED, reason="deleted", error=why, finished_at=timezone.now(), claim_token=None, lease_until=None,
+        cancel_requested=True, checkpoint=None, seen=None,
+    )  # fmt: skip
 
 
 def _record(source: DataSource, run: SyncRun, action: str, outcome: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +14,8 @@ from apps.common.text import clean_line
 from apps.knowledge.models import KnowledgeBase
 from apps.sources.models import ConflictStrategy, DataSource, DeletionPolicy, SyncMode
 from apps.sources.plugins.protocol import Connector, SourceError, connectors
-from apps.sources.schedule import clean_schedule, clean_zone
 from apps.sources.reasons import sentence
+from apps.sources.schedule import clean_schedule, clean_zone
 
 NAME_MAX = 200
 VALUE_MAX = 20_000
@@ -120,11 +122,17 @@ def clean_status(raw: Any) -> str:
     return str(raw)
 
 
+def selection_of(source: DataSource) -> str:
+    """A hash of what is selected at the source: a cursor that was made for something else does not say what is new."""
+    chosen = {"type": source.type, "settings": source.settings, "resources": sorted(source.resource_ids)}
+    return hashlib.sha256(json.dumps(chosen, sort_keys=True, default=str).encode()).hexdigest()
+
+
 def refusal(error: SourceError) -> InvalidInput:
     """What a source said, as an error for whoever asked it."""
-    return InvalidInput(
-        sentence(error.code, error.detail, error.params), code=error.code, field=error.field or None, api_code=1000, **({"item": error.item} if error.item else {})
-    )  # fmt: skip
+    item = {"item": error.item} if error.item else {}
+    text = sentence(error.code, error.detail, error.params)
+    return InvalidInput(text, code=error.code, field=error.field or None, api_code=1000, **item)
 
 
 def _names(connector: Connector, where: str) -> set[str]:
