@@ -7,6 +7,7 @@ class SourcesConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.common.crypto import SEALED
+        from apps.sources import jobs, listeners, policies  # noqa: F401
         from apps.sources.plugins import connectors  # noqa: F401
 
         SEALED["sources.DataSource"] = "sealed"
