@@ -16,7 +16,7 @@ from apps.knowledge.models import Document, KnowledgeBase
 from apps.portal.forms.sources import DAYS, EVERY, preset_of
 from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.sources.plugins.protocol import ConnectorMeta, connectors
-from apps.sources.reasons import words_of
+from apps.sources.reasons import sentence, words_of
 from apps.sources.selectors import SourceRow, last_seen, origins_of, source_list
 from apps.sources.words import WORDS as SAID
 
@@ -111,7 +111,11 @@ def _state(source: DataSource, live: SyncRun | None, served: bool) -> tuple[str,
 def live_line(run: SyncRun, served: bool) -> str:
     if run.state == "queued":
         if run.reason:
-            return f"{words_of(run.reason).title}. {_('It is tried again by itself.')}"
+            return _("%(title)s%(detail)s. %(next)s") % {
+                "title": words_of(run.reason).title,
+                "detail": "",
+                "next": _("It is tried again by itself."),
+            }
         return _("Waiting for its turn") if served else _("Waiting: no worker is running")
     done = ngettext("%(count)s item seen", "%(count)s items seen", run.progress_done) % {"count": f"{run.progress_done:,}"}
     counted = counts_text(run, skip=("unchanged",))
@@ -155,7 +159,7 @@ def _fault(each: dict[str, Any]) -> dict[str, Any]:
     code = each.get("code", "")
     return {
         "title": each.get("title", ""),
-        "words": words_of(code, each.get("params")),
+        "text": sentence(code, params=each.get("params")),
         "message": each.get("message", "") if code in SAID else "",
     }
 
@@ -205,5 +209,5 @@ def origin_facts(actor: Actor, document: Document) -> dict[str, Any] | None:
         "seen_at": last_seen(actor=actor, item=item),
         "synced_at": item.synced_at,
         "gone": gone,
-        "note": words_of(item.reason) if item.reason == "kept_local" else None,
+        "note": sentence(item.reason) if item.reason == "kept_local" else "",
     }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from django.utils.translation import gettext as _now
 from django.utils.translation import gettext_lazy as _
 
 from apps.knowledge.reasons import REASONS
@@ -63,5 +62,5 @@ def sentence(code: str, detail: str = "", params: Mapping[str, Any] | None = Non
     if code == "bad_settings" and detail:
         return detail
     found = words_of(code, params)
-    own = _now(" (%(detail)s)") % {"detail": detail} if detail and detail != code else ""
-    return _now("%(title)s%(detail)s. %(next)s") % {"title": found.title, "detail": own, "next": found.next}
+    own = str(_(" (%(detail)s)") % {"detail": detail}) if detail and detail != code else ""
+    return str(_("%(title)s%(detail)s. %(next)s") % {"title": found.title, "detail": own, "next": found.next}).strip()

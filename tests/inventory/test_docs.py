@@ -136,7 +136,14 @@ def test_the_guide_names_every_file_type() -> None:
         assert [kind.extension for kind in ACCEPTED if kind.extension not in words | SPELLED_OUT] == []
 
 
-POINTS = {"parser": parsers, "chunker": chunkers, "embedder": embedders, "search backend": backends, "connector": connectors, "job kind": job_kinds}
+POINTS = {
+    "parser": parsers,
+    "chunker": chunkers,
+    "embedder": embedders,
+    "search backend": backends,
+    "connector": connectors,
+    "job kind": job_kinds,
+}
 
 
 @pytest.mark.parametrize("point", sorted(POINTS))

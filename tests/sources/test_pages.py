@@ -180,3 +180,20 @@ def test_a_list_takes_as_many_questions_for_many_sources_as_for_few(desk: Desk, 
         desk.start()
     with space_scope(desk.world.space.pk, "test"), django_assert_max_num_queries(5):
         assert len(source_list(actor=desk.actor, base=desk.world.base)) == 3
+
+
+def test_moderators_see_how_sources_stand_and_may_act(desk: Desk) -> None:
+    source = desk.make(schedule="0 0 * * * *")
+    desk.shelf.fill(2)
+    desk.sync()
+    user = desk.world.outsider.user
+    user.is_staff = True
+    user.save()
+    listed = _text(desk.world.outsider, "/admin/sources/datasource/")
+    assert "Notes" in listed and "Handbook" in listed
+    shown = desk.world.outsider.client.get(f"/admin/sources/datasource/{source.pk}/change/", headers={"Accept-Language": "en"})
+    assert shown.status_code == 200 and "stored, encrypted" in shown.content.decode() and desk.shelf.key not in shown.content.decode()
+    act = f"/admin/do/source/{source.pk}/pause/"
+    assert desk.world.outsider.client.post(act).status_code == 302 and desk.source.status == "paused"
+    runs = _text(desk.world.outsider, "/admin/runs/?kind=sync")
+    assert "Sync a data source" in runs and "Notes" in runs
