@@ -132,6 +132,9 @@ EMBEDDING_DIMENSION: int = _declare("KB_EMBEDDING_DIMENSION", "0", int, "Vector 
 MODEL_ALLOW: list[str] = _declare(
     "KB_MODEL_ALLOW", "", _words, "Hosts or CIDR ranges that model endpoints of spaces may reach although they are private."
 )
+SOURCE_FOLDERS: list[str] = _declare(
+    "KB_SOURCE_FOLDERS", "", _words, "Folders of this machine that data sources may read (absolute paths, comma-separated); empty: none."
+)
 ENCRYPTION_KEYS: list[str] = _declare(
     "KB_ENCRYPTION_KEYS", "", _words, "Keys that stored secrets are encrypted with, newest first; empty: made from the signing key."
 )
@@ -151,7 +154,7 @@ PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one f
 PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
 PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
-WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,sync,maintenance", _words, "Queues this worker serves.")
 RETRIEVAL_LOG_DAYS: int = _declare(
     "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
 )

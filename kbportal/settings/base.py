@@ -53,6 +53,7 @@ INSTALLED_APPS = [
     "apps.retrieval",
     "apps.ingestion",
     "apps.faq",
+    "apps.sources",
     "apps.chat",
     "apps.portal",
     "apps.moderation",
@@ -284,6 +285,8 @@ CELERY_BEAT_SCHEDULE = {
     "conversations": {"task": "apps.chat.tasks.upkeep", "schedule": 60.0},
     "trash": {"task": "apps.knowledge.tasks.trash_upkeep", "schedule": 3600.0},
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
+    "sources": {"task": "apps.sources.tasks.start_due", "schedule": 20.0},
+    "sources-history": {"task": "apps.sources.tasks.sources_upkeep", "schedule": 3600.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
 ACTIVITY_DAYS = env.ACTIVITY_DAYS
@@ -295,6 +298,7 @@ PARSE_MEMORY_BYTES = env.PARSE_MEMORY_MB * 1024 * 1024
 PARSE_TIMEOUT_S = env.PARSE_TIMEOUT_S
 OCR_ENABLED = env.OCR
 FETCH_ALLOW = env.FETCH_ALLOW
+SOURCE_FOLDERS = env.SOURCE_FOLDERS
 
 # Models
 EMBEDDER = env.EMBEDDER

@@ -15,6 +15,7 @@ import pytest
 
 from apps.common import http
 from apps.common.errors import InvalidInput, TransientError
+from apps.common.http import addresses
 
 GBK = "<html><head><meta charset=gbk><title>安全生产</title></head><body>传感器</body></html>".encode("gbk")
 
@@ -284,7 +285,7 @@ def test_ranges(address: str, allowed: bool, settings: Any) -> None:
     import ipaddress
 
     settings.FETCH_ALLOW = []
-    assert http._allowed("x", ipaddress.ip_address(address)) is allowed
+    assert addresses.allowed("x", ipaddress.ip_address(address)) is allowed
 
 
 def test_addresses_are_normalised(settings: Any) -> None:

@@ -18,6 +18,7 @@ from apps.knowledge.models.chunk import passage_hash
 from apps.knowledge.services import Arrival, base_create, document_upload
 from apps.knowledge.services.tags import tag_create
 from apps.llm.models import Model
+from apps.sources.models import DataSource, SourceItem, SyncRun
 
 TEXT = "The pump is replaced every five years."
 
@@ -25,7 +26,11 @@ TEXT = "The pump is replaced every five years."
 UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
     for number, name in enumerate(
-        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id", "faq_kb_id"), 7
+        (
+            "kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id", "faq_kb_id",
+            "source_id", "log_id",
+        ),
+        7,
     )
 }
 UNKNOWN["row_id"] = 999_999_999
@@ -83,7 +88,15 @@ def furnish(actor: Actor) -> dict[str, Any]:
     # Nobody listens there, and the address is refused before anybody is asked.
     model = Model.objects.create(space_id=document.space_id, name="letters", base_url="http://127.0.0.1:9/v1")
     session, reply = converse(actor, chunk)
+    feed = {"feed_urls": "http://127.0.0.1:9/feed.xml"}
+    source = DataSource.objects.create(space_id=document.space_id, kb=base, type="rss", name="News", settings=feed)
+    run = SyncRun.objects.create(space_id=document.space_id, kind="sync", source=source, state="done")
+    SourceItem.objects.create(
+        space_id=document.space_id, source=source, key="0" * 64, external_id="1", title="Gone", state="held", vanished_at=timezone.now()
+    )
     return {
+        "source_id": source.uid,
+        "log_id": run.uid,
         "session_id": session.uid,
         "message_id": reply.uid,
         "model_id": model.uid,

@@ -9,7 +9,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('knowledge', '0008_question_pairs'),
+        ('knowledge', '0009_question_pairs'),
         ('spaces', '0001_initial'),
     ]
 

@@ -14,6 +14,7 @@ from apps.knowledge.services.copies import base_copy, base_duplicate, copy_cance
 from apps.knowledge.services.documents import Deleted, document_update, documents_delete
 from apps.knowledge.services.fetching import document_fetch_source
 from apps.knowledge.services.folders import Refiled, documents_into_folder, folder_drop, folder_rename
+from apps.knowledge.services.following import document_follow
 from apps.knowledge.services.images import Learned, image_info_update, pictures_learned
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
@@ -51,6 +52,7 @@ __all__ = [
     "copy_name",
     "document_cancel",
     "document_fetch_source",
+    "document_follow",
     "document_import_url",
     "document_indexed",
     "document_receive",

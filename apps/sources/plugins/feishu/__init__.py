@@ -1,0 +1,1 @@
+"""Feishu and Lark: one API under two addresses."""
