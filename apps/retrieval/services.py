@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
-from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase
 from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
 from apps.retrieval.engine import bare_engine, engine, forget_engine
@@ -31,11 +31,14 @@ SLICE = 500  # documents whose rows are looked at, or refiled, in one go
 INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION)
 
 
-def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
+def words_of(document: Document, chunk: Chunk, tag_names: Iterable[str] | None = None) -> str:
+    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags.
+
+    `tag_names`: those of the document, where they are known already.
+    """
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0:
-        tags = sorted(tag.name for tag in document.tags.all())
+        tags = sorted(tag.name for tag in document.tags.all()) if tag_names is None else sorted(tag_names)
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
     return "\n".join([*filter(None, parts), chunk.content, *_asked(chunk)])
 
@@ -173,16 +176,20 @@ def filings_of(document_ids: Sequence[int], *, words: bool) -> list[Filing]:
     found: list[Filing] = []
     for start in range(0, len(document_ids), SLICE):
         rows = Document.objects.filter(pk__in=document_ids[start : start + SLICE], deleted_at__isnull=True, kb__deleted_at__isnull=True)
-        seen = rows.only("title", "file_name", "folder_path", "index_rev", "enabled", "parse_status", "deleted_at").prefetch_related("tags")
+        seen = rows.only("title", "file_name", "folder_path", "index_rev", "enabled", "parse_status", "deleted_at")
         documents = {d.pk: d for d in seen if d.is_answerable}
+        tags: dict[int, dict[int, str]] = {pk: {} for pk in documents}
+        links = DocumentTag.objects.filter(document_id__in=documents).order_by()
+        for document_id, tag_id, name in links.values_list("document_id", "tag_id", "tag__name"):
+            tags[document_id][tag_id] = name
         heads: dict[int, list[IndexChunk]] = {}
         if words:
             firsts = Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES, chunk_index=0).order_by("pk")
-            for chunk in firsts:
-                text = words_of(documents[chunk.document_id], chunk)
+            for chunk in firsts.only("document_id", "chunk_index", "content", "heading_path", "metadata", "is_enabled"):
+                text = words_of(documents[chunk.document_id], chunk, tags[chunk.document_id].values())
                 heads.setdefault(chunk.document_id, []).append(IndexChunk(chunk.pk, text, enabled=chunk.is_enabled))
         found += [
-            Filing(d.pk, d.index_rev, folder_key(d.folder_path), tuple(sorted(tag.pk for tag in d.tags.all())), tuple(heads.get(pk, ())))
+            Filing(d.pk, d.index_rev, folder_key(d.folder_path), tuple(sorted(tags[pk])), tuple(heads.get(pk, ())))
             for pk, d in documents.items()
         ]
     return found
