@@ -52,8 +52,8 @@ def folder_path(raw: str) -> str:
 
 
 def archive_name(name: str) -> str:
-    """A name for an entry of an archive (contract knowledge 4.16): no characters a file system refuses, no reserved words."""
-    name = re.sub(r'[\x00-\x1f<>:"/\\|?*]', "_", name).strip(" .") or "document"
+    """A name for an entry of an archive (contract knowledge 4.16), without what a file system refuses or what turns text around."""
+    name = re.sub(r'[<>:"/\\|?*]', "_", _CONTROL.sub("_", name)).strip(" .") or "document"
     stem, dot, extension = name.rpartition(".")
     if not dot or len(extension.encode()) > 20:
         stem, extension = name, ""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from django.db.models import F
+from django.db.models import F, Q
 from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.scope import unscoped
-from apps.knowledge.models import Chunk, Document, KnowledgeBase
+from apps.knowledge.models import Chunk, Document, DocumentTag, KnowledgeBase
 from apps.knowledge.selectors import without_references
 from apps.knowledge.services import document_indexed, questions_of
 from apps.llm.plugins.protocol import Matrix
@@ -37,15 +37,22 @@ NOTHING_SAID = "-"
 INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ)
 
 
-def words_of(document: Document, chunk: Chunk) -> str:
-    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags."""
+def words_of(document: Document, chunk: Chunk, tag_names: Iterable[str] | None = None) -> str:
+    """The text a passage is found by: headings, itself, its questions, and for the first passage the document's title, file name, tags.
+
+    `tag_names`: those of the document, where they are known already.
+    """
     if chunk.chunk_type == Chunk.Type.FAQ:
-        return "\n".join([*sorted(tag.name for tag in document.tags.all()), indexed_text(chunk)])
+        return "\n".join([*_tags(document, tag_names), indexed_text(chunk)])
     parts = [title for title in chunk.heading_path if title not in chunk.content]
     if chunk.chunk_index == 0 and chunk.chunk_type == Chunk.Type.TEXT:
-        tags = sorted(tag.name for tag in document.tags.all())
+        tags = _tags(document, tag_names)
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
     return "\n".join([*filter(None, parts), without_references(chunk.content), *_asked(chunk)])
+
+
+def _tags(document: Document, names: Iterable[str] | None) -> list[str]:
+    return sorted(tag.name for tag in document.tags.all()) if names is None else sorted(names)
 
 
 def meaning_of(chunk: Chunk) -> str:
@@ -184,16 +191,21 @@ def filings_of(document_ids: Sequence[int], *, words: bool) -> list[Filing]:
     found: list[Filing] = []
     for start in range(0, len(document_ids), SLICE):
         rows = Document.objects.filter(pk__in=document_ids[start : start + SLICE], deleted_at__isnull=True, kb__deleted_at__isnull=True)
-        seen = rows.only("title", "file_name", "folder_path", "index_rev", "enabled", "parse_status", "deleted_at").prefetch_related("tags")
+        seen = rows.only("title", "file_name", "folder_path", "index_rev", "enabled", "parse_status", "deleted_at")
         documents = {d.pk: d for d in seen if d.is_answerable}
+        tags: dict[int, dict[int, str]] = {pk: {} for pk in documents}
+        links = DocumentTag.objects.filter(document_id__in=documents).order_by()
+        for document_id, tag_id, name in links.values_list("document_id", "tag_id", "tag__name"):
+            tags[document_id][tag_id] = name
         heads: dict[int, list[IndexChunk]] = {}
         if words:
-            firsts = Chunk.objects.filter(document_id__in=documents, chunk_type__in=INDEXED_TYPES, chunk_index=0).order_by("pk")
-            for chunk in firsts:
-                text = words_of(documents[chunk.document_id], chunk)
+            told = Q(chunk_index=0) | Q(chunk_type=Chunk.Type.FAQ)  # passages that are found by tags too
+            firsts = Chunk.objects.filter(told, document_id__in=documents, chunk_type__in=INDEXED_TYPES).order_by("pk")
+            for chunk in firsts.only("document_id", "chunk_index", "chunk_type", "content", "heading_path", "metadata", "is_enabled"):
+                text = words_of(documents[chunk.document_id], chunk, tags[chunk.document_id].values())
                 heads.setdefault(chunk.document_id, []).append(IndexChunk(chunk.pk, text, enabled=chunk.is_enabled))
         found += [
-            Filing(d.pk, d.index_rev, folder_key(d.folder_path), tuple(sorted(tag.pk for tag in d.tags.all())), tuple(heads.get(pk, ())))
+            Filing(d.pk, d.index_rev, folder_key(d.folder_path), tuple(sorted(tags[pk])), tuple(heads.get(pk, ())))
             for pk, d in documents.items()
         ]
     return found

@@ -27,8 +27,18 @@ UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
     for number, name in enumerate(
         (
-            "kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "session_id", "message_id", "faq_kb_id",
-            "source_id", "log_id",
+            "kb_id",
+            "other_kb_id",
+            "document_id",
+            "chunk_id",
+            "tag_id",
+            "task_id",
+            "model_id",
+            "session_id",
+            "message_id",
+            "faq_kb_id",
+            "source_id",
+            "log_id",
         ),
         7,
     )

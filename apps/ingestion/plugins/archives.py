@@ -65,6 +65,22 @@ def _check_doctypes(archive: zipfile.ZipFile) -> None:
             raise ParseFailure("unsafe", f"unsafe: part {entry.filename[:100]!r} declares a document type (external entities)")
 
 
+def know_old_names(archive: zipfile.ZipFile) -> None:
+    """Let parts be read by their real names where an old archiver wrote those in UTF-8 or GBK without saying so.
+
+    A name without the mark of UTF-8 is taken for code page 437, whose characters stand for the same bytes.
+    """
+    for entry in archive.infolist():
+        if entry.flag_bits & 0x800 or entry.filename.isascii():
+            continue
+        for encoding in ("utf-8", "gb18030"):
+            try:
+                archive.NameToInfo.setdefault(entry.filename.encode("cp437").decode(encoding), entry)
+                break
+            except UnicodeError:
+                continue
+
+
 def read_part(archive: zipfile.ZipFile, name: str, limit: int = MAX_XML_PART) -> bytes:
     """The bytes of one part, b"" when it is missing.
 

@@ -8,7 +8,7 @@ import zipfile
 from typing import Any
 from urllib.parse import unquote
 
-from apps.ingestion.plugins.archives import check_archive, read_part
+from apps.ingestion.plugins.archives import check_archive, know_old_names, read_part
 from apps.ingestion.plugins.builder import DocumentBuilder, one_line
 from apps.ingestion.plugins.encodings import decode_html
 from apps.ingestion.plugins.markdown_blocks import add_markdown
@@ -45,6 +45,7 @@ class EpubParser:
         check_archive(request.path, request.max_unpacked_bytes, allow_doctype=True)
         try:
             with zipfile.ZipFile(request.path) as archive:
+                know_old_names(archive)
                 return self._read(archive, request, progress)
         except zipfile.BadZipFile as error:
             raise ParseFailure("corrupt", f"the EPUB is damaged: {error}") from error
