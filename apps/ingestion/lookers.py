@@ -279,7 +279,10 @@ def _settle(document: Document, *, reason: str = "", error: str = "", **counts: 
 def looking_ended(run: IngestionRun) -> None:
     """The run ended without having done its work: the document keeps what it has and says what is missing."""
     document = document_of(run)
-    if document is None or run.state != RunState.FAILED:
+    if document is None:
+        return
+    if run.state != RunState.FAILED:
+        _settle(document)
         return
     if run.kind == services.DESCRIBE:
         _warn(document, UNDESCRIBED, run.reason or "internal", _left(document))
@@ -325,3 +328,5 @@ def retry_looking(actor: Actor, run: IngestionRun) -> None:
 def cancel_looking(actor: Actor, run: IngestionRun) -> None:
     """Stop it; what was found out so far stays."""
     cancel_run(run)
+    if run.state == RunState.CANCELLED:  # nobody held it, so nobody else says how it ended
+        looking_ended(run)
