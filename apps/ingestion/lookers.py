@@ -262,10 +262,10 @@ def document_of(run: IngestionRun) -> Document | None:
 
 def _finish(claim: Claim, document: Document, **counts: int) -> None:
     if claim.finish(RunState.DONE):
-        _settle(document, **counts)
+        _settle(document, counts=counts)
 
 
-def _settle(document: Document, *, reason: str = "", error: str = "", **counts: int) -> None:
+def _settle(document: Document, *, reason: str = "", error: str = "", counts: dict[str, Any] | None = None) -> None:
     """The stage ends with the last pass over the pictures."""
     live = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE)
     if reason:
@@ -273,7 +273,7 @@ def _settle(document: Document, *, reason: str = "", error: str = "", **counts: 
     elif not live.filter(kind__in=(services.OCR, services.PICTURES, services.DESCRIBE)).exists():
         failed = Span.objects.filter(document=document, attempt=document.attempt, name=STAGE, status=Span.Status.FAILED)
         if not failed.exists():
-            trace.finish(document, document.attempt, STAGE, **counts)
+            trace.finish(document, document.attempt, STAGE, **(counts or {}))
 
 
 def looking_ended(run: IngestionRun) -> None:
