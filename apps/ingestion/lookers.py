@@ -262,10 +262,10 @@ def document_of(run: IngestionRun) -> Document | None:
 
 def _finish(claim: Claim, document: Document, **counts: int) -> None:
     if claim.finish(RunState.DONE):
-        _settle(document, **counts)
+        _settle(document, counts=counts)
 
 
-def _settle(document: Document, *, reason: str = "", error: str = "", **counts: int) -> None:
+def _settle(document: Document, *, reason: str = "", error: str = "", counts: dict[str, Any] | None = None) -> None:
     """The stage ends with the last pass over the pictures."""
     live = IngestionRun.objects.filter(document=document, document_attempt=document.attempt, state__in=LIVE)
     if reason:
@@ -273,13 +273,16 @@ def _settle(document: Document, *, reason: str = "", error: str = "", **counts: 
     elif not live.filter(kind__in=(services.OCR, services.PICTURES, services.DESCRIBE)).exists():
         failed = Span.objects.filter(document=document, attempt=document.attempt, name=STAGE, status=Span.Status.FAILED)
         if not failed.exists():
-            trace.finish(document, document.attempt, STAGE, **counts)
+            trace.finish(document, document.attempt, STAGE, **(counts or {}))
 
 
 def looking_ended(run: IngestionRun) -> None:
     """The run ended without having done its work: the document keeps what it has and says what is missing."""
     document = document_of(run)
-    if document is None or run.state != RunState.FAILED:
+    if document is None:
+        return
+    if run.state != RunState.FAILED:
+        _settle(document)
         return
     if run.kind == services.DESCRIBE:
         _warn(document, UNDESCRIBED, run.reason or "internal", _left(document))
@@ -325,3 +328,5 @@ def retry_looking(actor: Actor, run: IngestionRun) -> None:
 def cancel_looking(actor: Actor, run: IngestionRun) -> None:
     """Stop it; what was found out so far stays."""
     cancel_run(run)
+    if run.state == RunState.CANCELLED:  # nobody held it, so nobody else says how it ended
+        looking_ended(run)

@@ -301,10 +301,10 @@ def _copy_chunks(work: Work, read: dict[int, Document], urls: dict[str, str]) ->
     names = _shared(ChunkRevision, REVISION_OWN)
     for start in range(0, len(edited), ROWS_AT_ONCE):
         rows = ChunkRevision.objects.filter(chunk_id__in=edited[start : start + ROWS_AT_ONCE]).order_by("pk")
-        copies = [ChunkRevision(**{name: getattr(row, name) for name in names}, chunk=made[row.chunk_id]) for row in rows]
-        for copy in copies:
-            copy.content = renamed_references(copy.content, urls)
-        ChunkRevision.objects.bulk_create(copies)
+        earlier = [ChunkRevision(**{name: getattr(row, name) for name in names}, chunk=made[row.chunk_id]) for row in rows]
+        for old in earlier:
+            old.content = renamed_references(old.content, urls)
+        ChunkRevision.objects.bulk_create(earlier)
     return made
 
 

@@ -113,7 +113,7 @@ def tell_pictures(document: Document, images: Iterable[DocumentImage]) -> None:
     chunks = list(Chunk.objects.filter(document=document, pk__in=told))
     for chunk in chunks:
         new = told[chunk.pk]
-        kept = [new.pop(str(entry.get("url")), None) or entry for entry in mentions(chunk.image_info)]
+        kept = [new.pop(str(entry.get("url")), entry) for entry in mentions(chunk.image_info)]
         chunk.image_info = json.dumps([*kept, *new.values()], ensure_ascii=False)
     Chunk.objects.bulk_update(chunks, ["image_info"], batch_size=ROWS_AT_ONCE)
 

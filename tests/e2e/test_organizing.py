@@ -62,7 +62,7 @@ def test_dropped_files_are_asked_about_and_come_in(ada: Person) -> None:
     expect(_folder(page, "Devices")).to_be_visible()
     page.evaluate(DROP, [["one.md", "five.md"], page.locator("#main").element_handle()])
     dialog.get_by_label("Folder").fill("Devices/New")
-    dialog.get_by_role("button", name="Cancel").click()
+    dialog.get_by_role("link", name="Cancel").click()
     expect(page.locator("#documents tr[data-row]")).to_have_count(4)
     assert ada.faults == []
 

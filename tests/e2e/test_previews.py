@@ -69,7 +69,8 @@ def shown(ada: Person, base: str) -> Iterator[Any]:
 
     yield show
     assert ada.page.evaluate("window.harmed") is None
-    assert ada.faults == []
+    # Mermaid measures with styles of its own, which the page refuses; what it drew is shown as a picture, with them.
+    assert [fault for fault in ada.faults if "'style-src 'self''" not in fault] == []
 
 
 def test_word_shows_paragraphs_with_the_picture_between_them(shown: Any) -> None:
@@ -121,7 +122,7 @@ def test_markdown_goes_through_the_one_renderer(shown: Any) -> None:
     expect(prose.locator("li input[type=checkbox]")).to_have_count(2)
     expect(prose.locator("table td").first).to_contain_text('">')
     expect(prose.locator(".katex").first).to_be_attached()
-    expect(prose.locator("pre.mermaid svg, .mermaid svg").first).to_be_attached(timeout=15_000)
+    expect(prose.get_by_role("img", name="graph TD")).to_be_visible(timeout=15_000)
     expect(prose.locator(".highlight pre")).to_contain_text("window.harmed")
     assert prose.locator("script").count() == 0 and prose.locator('a[href^="javascript"]').count() == 0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -52,7 +53,7 @@ def tags_propose(*, actor: Actor, document: Document) -> list[Tag]:
     return chosen if chosen and _give(actor, document, chosen) else []
 
 
-def _config(base: KnowledgeBase) -> dict[str, object]:
+def _config(base: KnowledgeBase) -> dict[str, Any]:
     found = base.options.get("auto_tag_config")
     return found if isinstance(found, dict) else {}
 

@@ -324,6 +324,9 @@ async function ask(files, target) {
   if (!files.length) return;
   if (!target.confirm || !document.getElementById("dialog-slot")) return uploads.add(files, target);
   asked = { files, target };
+  // Asking needs a session and a line; without them the files go to the tray at once, which keeps them and says what is wrong.
+  const here = target.states && (await fetch(`${target.states}?ids=`, { headers: { Accept: "application/json" }, redirect: "manual" }).catch(() => null));
+  if (target.states && here?.status !== 200) return uploads.add(files, target);
   const described = files.map(({ file, path }) => ({ path, size: file?.size ?? 0 }));
   const chosen = document.querySelector("[data-selection]")?.kbSelected?.();
   const values = { files: JSON.stringify(described), folder: target.folder, ids: chosen && !chosen.everything ? chosen.ids : [] };
