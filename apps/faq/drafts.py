@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -65,6 +66,7 @@ class Fault:
     facts: dict[str, Any] = field(default_factory=dict)
 
 
+@lru_cache(maxsize=20_000)
 def key_of(question: str) -> str:
     """A question in normal form, of a length an index can hold."""
     return hashlib.sha256(question_key(question).encode("utf-8", "surrogatepass")).hexdigest()

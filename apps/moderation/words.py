@@ -26,6 +26,8 @@ KINDS: dict[str, Any] = {
     "cleanup": _("Finish a deletion"),
     "copy": _("Copy a base"),
     "move": _("Move documents"),
+    "faq_import": _("Import question pairs"),
+    "faq_index": _("Make passages of question pairs"),
 }
 #: state of a run or document -> look of its mark
 TONES = {

@@ -272,7 +272,7 @@ def progress_shape(
         "kb_id": str(run.kb_uid),
         "knowledge_id": container,
         "status": STATUS[run.state],  # type: ignore[index]
-        "progress": 100 if done else min(99, 100 * processed // max(1, run.progress_total)),
+        "progress": 100 if done else _percent(run, processed),
         "total": run.progress_total,
         "processed": processed,
         "success_count": succeeded,
@@ -298,6 +298,14 @@ def progress_shape(
     if rows is not None:
         optional |= _row_lists(run, rows, entries)
     return whole | {name: value for name, value in optional.items() if value}
+
+
+def _percent(run: FaqImportRun, processed: int) -> int:
+    """A tenth for checking the rows, the rest for taking them."""
+    total = max(1, run.progress_total)
+    if not run.is_checked:
+        return min(10, 10 * run.progress_done // total)
+    return min(99, 10 + 90 * processed // total)
 
 
 def _row_lists(run: FaqImportRun, rows: list[FaqImportRow], entries: dict[int, FaqEntry]) -> dict[str, Any]:
