@@ -42,7 +42,11 @@ def write_book(path: Path, rows: int) -> None:
     sheet.write_row(0, 0, ["分类", "问题", "相似问题", "反例问题", "机器人回答"])
     for n in range(rows):
         answer = f"请在登录页面选择“忘记密码”，按第 {n} 封邮件中的说明操作；如果没有收到邮件，请联系管理员。"
-        sheet.write_row(n + 1, 0, [f"分类{n % 20}", f"第 {n} 号业务如何办理", f"{n} 号业务怎么办##办理 {n} 号业务需要什么", f"如何取消 {n} 号业务", answer])
+        sheet.write_row(
+            n + 1,
+            0,
+            [f"分类{n % 20}", f"第 {n} 号业务如何办理", f"{n} 号业务怎么办##办理 {n} 号业务需要什么", f"如何取消 {n} 号业务", answer],
+        )
     book.close()
 
 

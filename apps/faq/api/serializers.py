@@ -9,7 +9,6 @@ from rest_framework import serializers
 from apps.common.api.views import PageQuery
 from apps.common.jobs.models import RunState
 from apps.faq.exporting import tag_name_of
-from apps.faq.matching import Match
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
 from apps.faq.passages import index_mode
 from apps.faq.reasons import sentence
@@ -197,7 +196,7 @@ class MatchOut(EntryOut):
     vector_score = serializers.FloatField(required=False)
     keyword_score = serializers.FloatField(required=False)
 
-    def to_representation(self, instance: Match) -> dict[str, Any]:
+    def to_representation(self, instance: Any) -> dict[str, Any]:
         found = super().to_representation(instance.entry)
         more = {
             "score": round(instance.score, 6),
