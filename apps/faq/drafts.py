@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -62,9 +64,10 @@ class Fault:
 
     code: str
     field: str
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
+@lru_cache(maxsize=20_000)
 def key_of(question: str) -> str:
     """A question in normal form, of a length an index can hold."""
     return hashlib.sha256(question_key(question).encode("utf-8", "surrogatepass")).hexdigest()
@@ -155,7 +158,10 @@ def repetition_of(draft: Draft) -> Fault | None:
 def without_repetitions(draft: Draft) -> tuple[Draft, tuple[str, ...], tuple[str, ...]]:
     """(the draft without questions it says twice, similar ones taken out, negative ones taken out), for imports."""
     seen = {question_key(draft.standard_question)}
-    similar, out, against, dropped = [], [], [], []
+    similar: list[str] = []
+    out: list[str] = []
+    against: list[str] = []
+    dropped: list[str] = []
     for text in draft.similar_questions:
         key = question_key(text)
         (out if key in seen else similar).append(text)
@@ -188,7 +194,7 @@ class IncomingRow:
     raw: Any
     draft: Draft | None = None
     reason: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 def too_many_rows(count: int) -> InvalidInput:

@@ -91,7 +91,7 @@ def entries_read(*, actor: Actor, base: KnowledgeBase, path: Path, file_name: st
     if path.stat().st_size > MAX_BYTES:
         raise too_large()
     table = table_read(actor=actor, path=path, file_name=file_name, encoding=encoding)
-    read = {"kind": table.kind, "encoding": table.encoding, "replaced": table.replaced}
+    read: dict[str, Any] = {"kind": table.kind, "encoding": table.encoding, "replaced": table.replaced}
     if table.kind == "json":
         return EntryFile(rows=rows_of_json(table.value), **read)
     rows, columns = rows_of_table(table.rows)

@@ -67,12 +67,18 @@ def work_import(claim: Claim) -> None:
     _finish(work)
 
 
+def claim_progress(work: Work, seen: int) -> None:
+    """Rows looked at so far; a worker that was told to stop stops here."""
+    work.claim.check()
+    work.claim.progress(seen, work.total, "checked")
+
+
 def _check(work: Work) -> None:
     """Decide what becomes of every row and keep it, so that a worker that takes over decides nothing twice."""
     run = work.run
     work.progress()
     rows = list(FaqImportRow.objects.filter(run=run).order_by("index"))
-    plan(work.base, run, rows)
+    plan(work.base, run, rows, lambda seen: claim_progress(work, seen))
     work.claim.check()
     highest = FaqEntry.objects.filter(kb=work.base).aggregate(top=Max("pk"))["top"] or 0
     with transaction.atomic():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,18 +26,24 @@ class Batch:
             self.questions.setdefault(key_of(question), (number, place == 0, draft.standard_question))
 
 
-def plan(base: KnowledgeBase, run: FaqImportRun, rows: Sequence[FaqImportRow]) -> None:
-    """Give each row its state: failed, skipped, or what is planned for it. Writes nothing."""
+def plan(base: KnowledgeBase, run: FaqImportRun, rows: Sequence[FaqImportRow], tick: Callable[[int], None]) -> None:
+    """Give each row its state: failed, skipped, or what is planned for it. Writes nothing; `tick` hears how many rows were looked at."""
     drafts = {row.pk: Draft.from_json(row.draft) if row.draft is not None else None for row in rows}
     append = run.mode == FaqImportRun.Mode.APPEND
-    keys = [key_of(question) for draft in drafts.values() if draft is not None for question in draft.questions]
+    keys: list[str] = []
+    for place, each in enumerate(drafts.values()):
+        if place % 50 == 0:
+            tick(0)
+        keys += [key_of(question) for question in each.questions] if each is not None else []
     taken = taken_questions(base, keys) if append else {}
     tags = set(Tag.objects.filter(kb=base).values_list("pk", flat=True))
     numbers = {draft.number for draft in drafts.values() if draft is not None and draft.number is not None}
     used = set(FaqEntry.objects.filter(number__in=numbers).values_list("number", flat=True)) if numbers else set()
     batch = Batch()
     merged: set[int] = set()
-    for row in rows:
+    for place, row in enumerate(rows):
+        if place % 50 == 0:
+            tick(place)
         draft = drafts[row.pk]
         if draft is None:
             fail(row, row.reason or "not_an_entry", row.facts)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -56,7 +57,7 @@ def embed_pairs(claim: Claim, run: IngestionRun, container: Document) -> None:
         last = pairs[-1].pk
 
 
-def _lacking(container: Document) -> object:
+def _lacking(container: Document) -> Any:
     rows = Document.objects.filter(kb_id=container.kb_id, type=Document.Type.PAIR, deleted_at__isnull=True)
     return rows.filter(vector_count__lt=F("chunk_count"))
 
@@ -116,7 +117,7 @@ def _finish(claim: Claim, container: Document, refused: set[int], *, words_only:
     """End the run, unless pairs came meanwhile: False, and the caller looks again."""
     with transaction.atomic():
         claim.hold()
-        if not words_only and _lacking(container).exclude(pk__in=refused).exists():  # type: ignore[attr-defined]
+        if not words_only and _lacking(container).exclude(pk__in=refused).exists():
             return False
         if not claim.finish(RunState.DONE):
             raise Stop("lost")

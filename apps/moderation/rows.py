@@ -105,6 +105,8 @@ def _subject(run: Any) -> tuple[str, str]:
     count = len(getattr(run, "document_refs", []) or [])
     base = getattr(run, "kb_ref", None) or getattr(run, "target_ref", None)
     href = reverse("admin:knowledge_knowledgebase_change", args=[base]) if base else ""
+    if file_name := getattr(run, "file_name", ""):
+        return file_name, href
     if not count and base:
         return _("a whole knowledge base"), href
     return ngettext("%(count)d document", "%(count)d documents", count) % {"count": count}, href

@@ -29,6 +29,8 @@ KINDS: dict[str, Any] = {
     "copy": _("Copy a base"),
     "move": _("Move documents"),
     "sync": _("Sync a data source"),
+    "faq_import": _("Import question pairs"),
+    "faq_index": _("Make passages of question pairs"),
 }
 #: state of a run or document -> look of its mark
 TONES = {

@@ -9,7 +9,6 @@ from rest_framework import serializers
 from apps.common.api.views import PageQuery
 from apps.common.jobs.models import RunState
 from apps.faq.exporting import tag_name_of
-from apps.faq.matching import Match
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
 from apps.faq.passages import index_mode
 from apps.faq.reasons import sentence
@@ -197,7 +196,7 @@ class MatchOut(EntryOut):
     vector_score = serializers.FloatField(required=False)
     keyword_score = serializers.FloatField(required=False)
 
-    def to_representation(self, instance: Match) -> dict[str, Any]:
+    def to_representation(self, instance: Any) -> dict[str, Any]:
         found = super().to_representation(instance.entry)
         more = {
             "score": round(instance.score, 6),
@@ -272,7 +271,7 @@ def progress_shape(
         "kb_id": str(run.kb_uid),
         "knowledge_id": container,
         "status": STATUS[run.state],  # type: ignore[index]
-        "progress": 100 if done else min(99, 100 * processed // max(1, run.progress_total)),
+        "progress": 100 if done else _percent(run, processed),
         "total": run.progress_total,
         "processed": processed,
         "success_count": succeeded,
@@ -298,6 +297,14 @@ def progress_shape(
     if rows is not None:
         optional |= _row_lists(run, rows, entries)
     return whole | {name: value for name, value in optional.items() if value}
+
+
+def _percent(run: FaqImportRun, processed: int) -> int:
+    """A tenth for checking the rows, the rest for taking them."""
+    total = max(1, run.progress_total)
+    if not run.is_checked:
+        return min(10, 10 * run.progress_done // total)
+    return min(99, 10 + 90 * processed // total)
 
 
 def _row_lists(run: FaqImportRun, rows: list[FaqImportRow], entries: dict[int, FaqEntry]) -> dict[str, Any]:

@@ -97,7 +97,8 @@ def entries_in_order(*, actor: Actor, base: KnowledgeBase) -> Any:
 
 def number_filter(numbers: Iterable[int]) -> Q:
     """Entries that clients know by one of these numbers."""
-    own, brought = [], []
+    own: list[int] = []
+    brought: list[int] = []
     for number in numbers:
         (own if number >= FIRST_NUMBER else brought).append(number)
     return Q(number__isnull=True, pk__in=[n - FIRST_NUMBER for n in own if n < 2**62]) | Q(number__in=brought)

@@ -91,6 +91,7 @@ class KnowledgeBaseAdmin(MetadataAdmin):
             Fact(_("Space"), obj.space.name, reverse("admin:spaces_space_change", args=[obj.space_id])),
             Fact(_("Type"), obj.get_type_display()),
             Fact(_("Documents"), held.documents, documents),
+            Fact(_("Question pairs"), held.entries, f"{documents}&type=pair" if held.entries else ""),
             Fact(_("Failed documents"), held.failed, f"{documents}&state=failed" if held.failed else "", tone="bad" if held.failed else ""),
             Fact(_("Passages"), _("%(passages)d, %(vectors)d with vectors") % {"passages": held.passages, "vectors": held.vectors}),
             Fact(_("Originals"), size_text(held.originals_bytes)),

@@ -76,6 +76,7 @@ class OriginFilter(ChoiceFilter):
         ("url", _("a web page")),
         ("file_url", _("a file from an address")),
         ("manual", _("written here")),
+        ("pair", _("a question pair")),
     )
 
 

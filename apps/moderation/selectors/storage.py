@@ -27,6 +27,7 @@ class Holding:
     vectors: int = 0
     originals_bytes: int = 0
     derived_bytes: int | None = None
+    entries: int = 0
 
 
 def holdings_of_spaces(*, actor: Actor, ids: Iterable[int]) -> dict[int, Holding]:
@@ -51,7 +52,8 @@ def _holdings(actor: Actor, by: str, figure_by: str, ids: list[int]) -> dict[int
 
 def _sums() -> dict[str, Any]:
     return {
-        "documents": Count("pk"),
+        "documents": Count("pk", filter=~Q(type__in=(Document.Type.FAQ, Document.Type.PAIR))),
+        "entries": Count("pk", filter=Q(type=Document.Type.PAIR)),
         "failed": Count("pk", filter=Q(parse_status=ParseStatus.FAILED)),
         "passages": Sum("chunk_count"),
         "vectors": Sum("vector_count"),
@@ -67,6 +69,7 @@ def _holding(row: dict[str, Any], derived: int | None) -> Holding:
         row.get("vectors") or 0,
         row.get("originals") or 0,
         derived,
+        row.get("entries") or 0,
     )
 
 
