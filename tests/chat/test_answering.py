@@ -120,6 +120,5 @@ def test_support_is_measured_for_each_cited_sentence() -> None:
 def test_titles_are_one_short_line() -> None:
     assert title_of("[[wiki/a.md|甲]] 说了\n什么？") == "甲 说了 什么"
     assert (
-        title_of("How often is the seal of the big pump in hall seven replaced by the staff?")
-        == "How often is the seal of the big pump…"
+        title_of("How often is the seal of the big pump in hall seven replaced by the staff?") == "How often is the seal of the big pump…"
     )
