@@ -16,6 +16,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from apps.chat.models import ChatSession
 from apps.common.scope import space_scope
 from apps.ingestion.models import IngestionRun
 from apps.knowledge.models import BaseVisit, Chunk, Document, DocumentTag, KnowledgeBase, Tag
@@ -23,6 +24,7 @@ from apps.llm.models import Model
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
+from tests.support.furniture import answer_in, converse
 from tests.support.route_samples import values_for
 from tests.support.routes import routes
 from tests.support.world import BASE_URL, World, make_user, unharmed
@@ -74,10 +76,22 @@ def more_documents(world: World, number: int) -> None:
     IngestionRun.objects.create(space=world.home, document=document, document_attempt=1, kind="parse")
 
 
+def more_messages(world: World, number: int) -> None:
+    """One more question with its answer, which cites a passage."""
+    session = ChatSession.objects.get(uid=world.ids["home"]["session_id"])
+    chunk = Chunk.objects.select_related("document", "kb").get(uid=world.ids["home"]["chunk_id"])
+    converse(world.actor("admin"), chunk)  # and one more conversation
+    answer_in(session, chunk)
+
+
 #: "GET route" -> what makes one more row of it
 LISTS: dict[str, Make] = {
     "GET document-reader": more_passages,
     "GET quick-search": more_bases,
+    "GET ask": more_messages,
+    "GET ask-session": more_messages,
+    "GET api:chat-load": more_messages,
+    "GET api:chat-sessions": more_messages,
     "GET api:members": more_members,
     "GET api:invitations": more_invitations,
     "GET api:api-keys": more_keys,

@@ -51,11 +51,16 @@ UNKNOWN["faq_task_id"] = f"faq_import_1_1700000000000_0123abcd_{uuid.UUID(int=99
 def converse(actor: Actor, chunk: Chunk) -> tuple[ChatSession, Message]:
     """A conversation of the actor's with one question and its answer, which cites a passage."""
     session = ChatSession.objects.create(space_id=actor.space, owner=actor.who, owner_user_id=actor.user_id, title="Pumps", is_titled=True)
-    both = {"space_id": actor.space, "session": session, "request_id": "r-1", "created_at": timezone.now()}
+    return session, answer_in(session, chunk)
+
+
+def answer_in(session: ChatSession, chunk: Chunk) -> Message:
+    """One more question of a conversation, with its answer."""
+    both = {"space_id": session.space_id, "session": session, "request_id": "r-1", "created_at": timezone.now()}
     question = Message.objects.create(role="user", content="How often is the pump replaced?", **both)
     reply = Message.objects.create(role="assistant", parent=question, content=f"{TEXT} [1]", answerer="extractive", **both)
     Citation.objects.create(
-        space_id=actor.space,
+        space_id=session.space_id,
         message=reply,
         number=1,
         is_cited=True,
@@ -67,8 +72,10 @@ def converse(actor: Actor, chunk: Chunk) -> tuple[ChatSession, Message]:
         content=chunk.content,
         hit_reason="body",
     )
-    StreamEvent.objects.create(space_id=actor.space, message=reply, seq=0, payload={"id": "r-1", "response_type": "complete", "done": True})
-    return session, reply
+    StreamEvent.objects.create(
+        space_id=session.space_id, message=reply, seq=0, payload={"id": "r-1", "response_type": "complete", "done": True}
+    )
+    return reply
 
 
 def furnish(actor: Actor) -> dict[str, Any]:

@@ -31,7 +31,7 @@ class SessionIn(serializers.Serializer[Any]):
 class SessionOut(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     title = serializers.CharField()
-    description = serializers.CharField()  # type: ignore[assignment]
+    description = serializers.CharField()
     tenant_id = serializers.IntegerField()
     user_id = serializers.CharField(required=False)
     is_pinned = serializers.BooleanField()
@@ -63,7 +63,7 @@ class SessionOut(serializers.Serializer[Any]):
 
 class SessionQuery(PageQuery):
     keyword = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
-    source = serializers.CharField(required=False, allow_blank=True, default="", max_length=32)
+    source = serializers.CharField(required=False, allow_blank=True, default="", max_length=32)  # type: ignore[assignment]
     agent_id = serializers.CharField(required=False, allow_blank=True, default="", max_length=128)
 
 
