@@ -11,7 +11,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbportal.settings")
 
 app = Celery("kbportal")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["apps.common.jobs", "apps.knowledge", "apps.retrieval", "apps.ingestion", "apps.moderation"])
+app.autodiscover_tasks(["apps.common.jobs", "apps.knowledge", "apps.retrieval", "apps.ingestion", "apps.sources", "apps.moderation"])
 
 
 @setup_logging.connect

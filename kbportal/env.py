@@ -154,7 +154,7 @@ PARSE_MEMORY_MB: int = _declare("KB_PARSE_MEMORY_MB", "1500", int, "Memory one f
 PARSE_TIMEOUT_S: int = _declare("KB_PARSE_TIMEOUT_S", "900", int, "Seconds one file may take to parse.")
 OCR: bool = _declare("KB_OCR", "true", _flag, "Read scans and pictures by OCR (about 1 GB of memory while it works).")
 PARSE_CONCURRENCY: int = _declare("KB_PARSE_CONCURRENCY", "2", int, "Files parsed at the same time by one worker.")
-WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,maintenance", _words, "Queues this worker serves.")
+WORKER_QUEUES: list[str] = _declare("KB_WORKER_QUEUES", "parse,ocr,embed,copy,sync,maintenance", _words, "Queues this worker serves.")
 RETRIEVAL_LOG_DAYS: int = _declare(
     "KB_RETRIEVAL_LOG_DAYS", "90", int, "Days a search stays in the retrieval log; 0: no log is kept, and what there is goes."
 )

@@ -16,6 +16,9 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.errors import Unavailable
 
+#: "app.Model" -> its field that holds what `encrypt` made; whoever stores secrets for long names them here, so that keys can be rotated
+SEALED: dict[str, str] = {}
+
 
 def encrypt(secret: str) -> str:
     """The secret as text that is safe to store; "" stays ""."""

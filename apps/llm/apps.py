@@ -6,4 +6,7 @@ class LlmConfig(AppConfig):
     label = "llm"
 
     def ready(self) -> None:
+        from apps.common.crypto import SEALED
         from apps.llm import policies  # noqa: F401
+
+        SEALED["llm.Model"] = "api_key"

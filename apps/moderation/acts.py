@@ -16,6 +16,7 @@ from apps.common.jobs.registry import job_kinds
 from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus
 from apps.knowledge.services import base_delete, document_cancel, document_reparse, documents_delete, documents_reparse
 from apps.moderation.services import run_cancel, run_retry
+from apps.sources.services import source_pause, source_resume, sync_start
 from apps.spaces.services.space import space_delete
 
 RETRIED_AT_ONCE = 500
@@ -290,7 +291,54 @@ RUN = (
     ),
 )
 
+
+def _sync(actor: Actor, source: Any) -> str:
+    sync_start(actor=actor, source=source)
+    return _("A run is queued.")
+
+
+def _pause(actor: Actor, source: Any) -> str:
+    source_pause(actor=actor, source=source)
+    return _("The source is paused.")
+
+
+def _resume(actor: Actor, source: Any) -> str:
+    source_resume(actor=actor, source=source)
+    return _("The source is back on its schedule.")
+
+
+def _source_gone(_request: Any, source: Any) -> str:
+    return _("It is deleted.") if source.deleted_at or source.kb.deleted_at else ""
+
+
+SOURCE = (
+    Act(
+        "sync",
+        gettext_lazy("Sync now"),
+        lambda source: _("What is new or changed at the source is taken over, as the source is set up."),
+        _sync,
+        _source_gone,
+        icon="sync",
+    ),
+    Act(
+        "pause",
+        gettext_lazy("Pause"),
+        lambda source: _("It is not looked at by itself any more. A run under way ends as it would; documents stay."),
+        _pause,
+        lambda request, source: _source_gone(request, source) or (_("It is paused already.") if source.status == "paused" else ""),
+        icon="pause",
+    ),
+    Act(
+        "resume",
+        gettext_lazy("Resume"),
+        lambda source: _("It is looked at on its schedule again."),
+        _resume,
+        lambda request, source: _source_gone(request, source) or ("" if source.status == "paused" else _("It is not paused.")),
+        icon="play_arrow",
+    ),
+)
+
 ACTS: dict[str, dict[str, Act]] = {
     noun: {act.code: act for act in acts}
-    for noun, acts in (("user", USER), ("space", SPACE), ("base", BASE), ("document", DOCUMENT), ("run", RUN))
+    for noun, acts in (("user", USER), ("space", SPACE), ("base", BASE), ("document", DOCUMENT), ("run", RUN), ("source", SOURCE))
 }

@@ -18,6 +18,7 @@ from apps.knowledge.models import Document, KnowledgeBase
 from apps.moderation.acts import ACTS, Act
 from apps.moderation.selectors.runs import run_get
 from apps.moderation.site import moderator
+from apps.sources.models import DataSource
 from apps.spaces.models import Space
 
 
@@ -34,6 +35,7 @@ def target_of(request: Any, noun: str, raw: str) -> Any:
         "space": Space.objects.all(),
         "base": KnowledgeBase.objects.select_related("space"),
         "document": Document.objects.select_related("kb", "space"),
+        "source": DataSource.objects.select_related("kb", "space"),
     }[noun]
     try:
         found = rows.filter(pk=rows.model._meta.pk.to_python(raw)).first()

@@ -15,6 +15,7 @@ from apps.common.jobs.models import Run, RunState
 from apps.common.jobs.registry import job_kinds
 from apps.knowledge.reasons import REASONS, reason_of
 from apps.moderation.words import KINDS, STATES, TONES
+from apps.sources.reasons import knows, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def run_reason(code: str) -> str:
     }
     if not code:
         return ""
-    return own.get(code) or str(reason_of(code).title if code in REASONS else code)
+    return own.get(code) or str(reason_of(code).title if code in REASONS else words_of(code).title if knows(code) else code)
 
 
 def _subject(run: Any) -> tuple[str, str]:
@@ -98,6 +99,9 @@ def _subject(run: Any) -> tuple[str, str]:
     document = getattr(run, "document", None)
     if document is not None:
         return document.title, reverse("admin:knowledge_document_change", args=[document.pk])
+    source = getattr(run, "source", None)
+    if source is not None:
+        return source.name, reverse("admin:sources_datasource_change", args=[source.pk])
     count = len(getattr(run, "document_refs", []) or [])
     base = getattr(run, "kb_ref", None) or getattr(run, "target_ref", None)
     href = reverse("admin:knowledge_knowledgebase_change", args=[base]) if base else ""

@@ -26,6 +26,7 @@ KINDS: dict[str, Any] = {
     "cleanup": _("Finish a deletion"),
     "copy": _("Copy a base"),
     "move": _("Move documents"),
+    "sync": _("Sync a data source"),
 }
 #: state of a run or document -> look of its mark
 TONES = {

@@ -28,6 +28,7 @@ from apps.common.scope import unscoped
 from apps.knowledge.models import Document, ParseStatus
 from apps.knowledge.reasons import REASONS
 from apps.retrieval.services import index_lag
+from apps.sources.models import DataSource, SourceItem
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class Kept:
 
 def _rows() -> list[Metric]:
     with unscoped("metrics of every space"):
-        return [*_jobs(), *_workers(), *_documents()]
+        return [*_jobs(), *_workers(), *_documents(), *_sources()]
 
 
 def _jobs() -> Iterator[Metric]:
@@ -115,6 +116,19 @@ def _documents() -> Iterator[Metric]:
         documents.add_metric([status], found.get(status, (0, 0))[0])
     stored.add_metric([], sum(size for _count, size in found.values()))
     yield from (documents, stored)
+
+
+def _sources() -> Iterator[Metric]:
+    sources = _gauge("kb_sources", "Data sources by status (active, paused, error).", ["status"])
+    held = _gauge("kb_sources_held_items", "Documents gone at their source that wait for a decision.")
+    overdue = _gauge("kb_sources_overdue", "Data sources that were due more than ten minutes ago and have not been started.")
+    live = DataSource.objects.filter(deleted_at__isnull=True, kb__deleted_at__isnull=True)
+    found = dict(live.order_by().values_list("status").annotate(Count("id")))
+    for status in DataSource.Status.values:
+        sources.add_metric([status], found.get(status, 0))
+    held.add_metric([], SourceItem.objects.filter(state=SourceItem.State.HELD, source__in=live).count())
+    overdue.add_metric([], live.filter(next_run_at__lt=timezone.now() - timedelta(minutes=10)).count())
+    yield from (sources, held, overdue)
 
 
 def _index() -> list[Metric]:

@@ -34,6 +34,18 @@ ACTIONS: dict[str, Any] = {
     "tag.created": _("Tag created"),
     "tag.updated": _("Tag changed"),
     "tag.deleted": _("Tag deleted"),
+    "source.created": _("Data source added"),
+    "source.updated": _("Data source changed"),
+    "source.credentials_changed": _("Credentials of a data source replaced"),
+    "source.credentials_removed": _("Credentials of a data source removed"),
+    "source.paused": _("Data source paused"),
+    "source.resumed": _("Data source resumed"),
+    "source.deleted": _("Data source removed"),
+    "source.sync_started": _("Sync started"),
+    "source.sync_completed": _("Sync finished"),
+    "source.sync_failed": _("Sync failed"),
+    "source.sync_canceled": _("Sync stopped"),
+    "source.held_kept": _("Kept although gone at the source"),
     "moderator.opened": _("Contents opened by a moderator"),
 }
 OUTCOMES: dict[str, tuple[Any, str]] = {
@@ -58,10 +70,26 @@ FIELDS: dict[str, Any] = {
     "options": _("Further settings"),
     "embedding_model_id": _("Embedding model"),
     "summary_model_id": _("Language model"),
+    "settings": _("Settings"),
+    "resource_ids": _("Selected parts"),
+    "schedule": _("Schedule"),
+    "time_zone": _("Time zone"),
+    "sync_mode": _("What is fetched"),
+    "conflict_strategy": _("When changed here as well"),
+    "deletion_policy": _("When gone at the source"),
+    "log_retention_days": _("Days the history is kept"),
+    "status": _("Status"),
 }
 DETAILS: dict[str, Any] = {
     "count": _("How many"),
     "changed_fields": _("What changed"),
+    "created": _("New"),
+    "updated": _("Changed"),
+    "renamed": _("Renamed"),
+    "deleted": _("Deleted"),
+    "held": _("Held"),
+    "skipped": _("Skipped"),
+    "failed": _("Failed"),
 }
 
 

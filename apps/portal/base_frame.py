@@ -17,7 +17,7 @@ from apps.portal.samples import is_sample_base
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, images, test, activity or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, test, images, sources, activity or settings."""
     row = base_row(actor=actor, base=base)
     return {
         "base": base,
@@ -77,6 +77,9 @@ def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
     images = reverse("base-images", args=[base.space_id, base.uid])
     found.append({"label": _("Images"), "href": images, "current": current == "images"})
+    if base.type != KnowledgeBase.Type.FAQ and allowed(actor, "source.read", base):
+        sources = reverse("base-sources", args=[base.space_id, base.uid])
+        found.append({"label": _("Sources"), "href": sources, "current": current == "sources"})
     if allowed(actor, "base.activity", base):
         activity = reverse("base-activity", args=[base.space_id, base.uid])
         found.append({"label": _("Activity"), "href": activity, "current": current == "activity"})

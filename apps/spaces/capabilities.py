@@ -29,4 +29,4 @@ KNOWN: dict[str, Any] = {
 }
 
 #: those that open something in this portal today; the page offers these, the API accepts all the contract names
-OFFERED = ("retrieve", "ingest", "manage_kbs", "manage_models", "manage_members", "manage_tenant_settings")
+OFFERED = ("retrieve", "ingest", "manage_kbs", "manage_models", "manage_datasources", "manage_members", "manage_tenant_settings")

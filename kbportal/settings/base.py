@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "apps.knowledge",
     "apps.retrieval",
     "apps.ingestion",
+    "apps.sources",
     "apps.portal",
     "apps.moderation",
     "apps.operations",
@@ -281,6 +282,8 @@ CELERY_BEAT_SCHEDULE = {
     "housekeeping": {"task": "apps.common.jobs.tasks.housekeeping", "schedule": 900.0},
     "trash": {"task": "apps.knowledge.tasks.trash_upkeep", "schedule": 3600.0},
     "vectors": {"task": "apps.ingestion.tasks.vectors_upkeep", "schedule": 1800.0},
+    "sources": {"task": "apps.sources.tasks.start_due", "schedule": 20.0},
+    "sources-history": {"task": "apps.sources.tasks.sources_upkeep", "schedule": 3600.0},
 }
 RETRIEVAL_LOG_DAYS = env.RETRIEVAL_LOG_DAYS
 ACTIVITY_DAYS = env.ACTIVITY_DAYS

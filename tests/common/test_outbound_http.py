@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from apps.common import http
-from apps.common.http import addresses
 from apps.common.errors import InvalidInput, TransientError
+from apps.common.http import addresses
 
 GBK = "<html><head><meta charset=gbk><title>安全生产</title></head><body>传感器</body></html>".encode("gbk")
 

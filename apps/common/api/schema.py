@@ -39,6 +39,8 @@ def _make_envelope(name: str, op: Any) -> Any:
         return {(op.status, "application/octet-stream"): bytes}
     if op.shape == "bare":
         return {op.status: op.reply}
+    if op.shape == "bare_list":
+        return {op.status: op.reply(many=True)}
     fields: dict[str, serializers.Field[Any, Any, Any, Any]] = {"success": serializers.BooleanField(default=True)}
     many = op.shape in ("list", "page", "nested_page")
     data: Any = op.reply(many=many) if op.reply is not None else serializers.JSONField()

@@ -16,7 +16,7 @@ from apps.common.api.auth import door_error
 from apps.common.errors import InvalidInput
 from apps.common.policy import authorize, rule_for
 
-Shape = Literal["data", "list", "page", "nested_page", "bare", "message", "file"]
+Shape = Literal["data", "list", "page", "nested_page", "bare", "bare_list", "message", "file"]
 MAX_FAULT = 500
 MAX_PAGE = 1_000_000_000  # databases count rows to skip in 64 bits
 HTTP_METHODS = ("get", "post", "put", "patch", "delete")
@@ -117,8 +117,8 @@ class ApiView(APIView):
             return Response({"success": True, **extra}, status=op.status)
         data = value
         if op.reply is not None and value is not None:
-            data = op.reply(value, many=op.shape in ("list", "page", "nested_page"), context=context).data
-        if op.shape == "bare":
+            data = op.reply(value, many=op.shape in ("list", "page", "nested_page", "bare_list"), context=context).data
+        if op.shape in ("bare", "bare_list"):
             return Response(data, status=op.status)
         if op.shape == "nested_page":
             return Response({"success": True, "data": {**extra, "data": data}}, status=op.status)

@@ -242,3 +242,11 @@ def move_get(*, actor: Actor, task_id: str) -> MoveRun:
     if found is None or hidden:
         raise NotFound(_("Task not found."))
     return found  # type: ignore[no-any-return]
+
+
+def document_of_bytes(*, actor: Actor, base: KnowledgeBase, md5: str) -> Document | None:
+    """The live uploaded document of a base that has exactly these bytes and could be read, if any."""
+    authorize(actor, "document.read", base)
+    rows = Document.objects.filter(kb=base, type=Document.Type.FILE, file_hash=md5, deleted_at__isnull=True)
+    alive = rows.exclude(parse_status__in=(ParseStatus.FAILED, ParseStatus.DELETING))
+    return alive.select_related("kb").order_by("pk").first()  # type: ignore[no-any-return]

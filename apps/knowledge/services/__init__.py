@@ -24,6 +24,7 @@ from apps.knowledge.services.documents import (
     tags_replace,
 )
 from apps.knowledge.services.fetching import document_fetch_source
+from apps.knowledge.services.following import document_follow
 from apps.knowledge.services.images import image_info_update
 from apps.knowledge.services.intake import Arrival, Stored, document_import_url, document_rewrite, document_upload, document_write
 from apps.knowledge.services.moves import documents_move
@@ -58,6 +59,7 @@ __all__ = [
     "copy_name",
     "document_cancel",
     "document_fetch_source",
+    "document_follow",
     "document_import_url",
     "document_indexed",
     "document_receive",

@@ -48,7 +48,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What comes beside the bytes, the address or the text of a new document."""
+    """What comes beside the bytes, the address or the text of a new document.
+
+    `title`, `source`: of an uploaded file that came from somewhere, what it is called there and its address.
+    """
 
     channel: str = "web"
     tag_ids: Sequence[str] = ()
@@ -56,6 +59,8 @@ class Arrival:
     enable_multimodel: bool | None = None
     metadata: dict[str, str] | None = None
     folder_path: str = ""
+    title: str = ""
+    source: str = ""
 
     def overrides(self) -> dict[str, Any]:
         config = clean_process_config(self.process_config) if self.process_config is not None else {}
@@ -91,8 +96,9 @@ def document_upload(*, actor: Actor, base: KnowledgeBase, upload: File[Any], fil
             space_id=base.space_id,
             kb=base,
             uid=uuid.uuid4(),
-            title=name,
+            title=clean_title(arrival.title) or name,
             file_name=name,
+            source=arrival.source,
             folder_path=clean_folder(folder or arrival.folder_path, field="fileName"),
             channel=arrival.channel[:MAX_CHANNEL] or "web",
             file_type=found.extension,

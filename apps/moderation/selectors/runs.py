@@ -188,7 +188,7 @@ def _narrowed(model: Any, names: list[str], asked: RunQuery) -> Any:
 def _with_subject(model: Any) -> Any:
     """Rows with what they are about; the document, where they are about one."""
     names = {field.name for field in model._meta.get_fields()}
-    joins = ["space", *(["document", "document__kb"] if "document" in names else [])]
+    joins = ["space", *(["document", "document__kb"] if "document" in names else []), *(["source"] if "source" in names else [])]
     return model.objects.select_related(*joins)
 
 

@@ -12,15 +12,19 @@ from django.utils.translation import gettext_lazy
 from apps.common.actor import Actor
 from apps.knowledge.models import Document
 from apps.knowledge.selectors import original_name
+from apps.portal.sources import origin_facts
 
 CHANNELS = {"web": gettext_lazy("Portal"), "api": gettext_lazy("API")}
-HIDDEN_METADATA = frozenset({"content", "process_overrides", "original_name", "version", "status"})
+HIDDEN_METADATA = frozenset(
+    {"content", "process_overrides", "original_name", "version", "status", "external_id", "source_resource_id", "datasource_id"}
+)
 
 
 def details_context(actor: Actor, document: Document) -> dict[str, Any]:
     """Context of `portal/reader_details.html`: facts in groups, as components/key_value.html takes them."""
     return {
         "about": _about(document),
+        "origin": origin_facts(actor, document),
         "file": _file(document),
         "processing": _processing(document),
         "metadata": _metadata(document),

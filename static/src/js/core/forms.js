@@ -171,6 +171,11 @@ function tally(field) {
   counter.toggleAttribute("data-over", length > limit);
 }
 
+// Times a person writes are meant where that person is.
+eachAdded("[data-time-zone]", (field) => {
+  if (!field.value) field.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+});
+
 on("input", "[data-count-limit]", (_event, field) => tally(field));
 eachAdded("[data-count-limit]", tally);
 // First what was sent, then what is left: a form that arrived must not come back as a draft.
