@@ -119,7 +119,7 @@ class _Api:
 
     def each(self, path: str, **params: Any) -> Iterator[list[dict[str, Any]]]:
         """The results of all pages, a page at a time."""
-        seen = set()
+        seen: set[str] = set()
         while path:
             if path in seen or len(seen) >= MAX_PAGES:
                 raise SourceError("too_many", "the answer has no end", params={"limit": MAX_PAGES})

@@ -82,7 +82,8 @@ class Api:
         self, path: str, name: str = "items", *, size: int = 50, token_name: str = "page_token", **params: Any
     ) -> Iterator[list[dict[str, Any]]]:
         """The things of a list, a page at a time."""
-        token, seen = "", set()
+        token = ""
+        seen: set[str] = set()
         while True:
             data = self.call("GET", path, page_size=size, page_token=token, **params)
             yield listed(data, name) if data.get(name) is not None else []
