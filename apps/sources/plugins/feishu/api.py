@@ -94,7 +94,7 @@ class Api:
             seen.add(token)
 
     def download(self, path: str, name: str) -> Content | None:
-        return taken(self.request("GET", path, max_bytes=FILE_LIMIT), name, media_type="")
+        return taken(self.request("GET", path, max_bytes=FILE_LIMIT, large=True), name, media_type="")
 
     def export(self, token: str, kind: str, extension: str, name: str) -> Content | None:
         """A sheet, table or old document as a file, made by the platform."""
