@@ -150,6 +150,7 @@ def run_of(run: SyncRun) -> dict[str, Any]:
         "detail": run.error if outcome == "failed" and found is not None and run.error not in ("", run.reason) else "",
         "warnings": [words_of(each["code"], each.get("params")) for each in run.warnings],
         "errors": [_fault(each) for each in run.errors],
+        "few_errors": len(run.errors) < 6,
         "more_errors": max(0, run.failed - len(run.errors)),
     }
 

@@ -35,6 +35,7 @@ TRIES = 4
 MAX_WAIT_S = 30.0  # a source that asks for more is left alone: the run ends with what it asked for
 WAIT_BUDGET_S = 300.0
 ANSWER_LIMIT = 16 << 20
+LARGE_S = 900.0
 _CODES = {400: "bad_answer", 401: "auth", 403: "forbidden", 404: "not_found", 408: "timeout", 410: "not_found", 429: "rate_limited"}
 _SLICE_S = 0.5
 
@@ -158,8 +159,9 @@ class Web:
         max_bytes: int = ANSWER_LIMIT,
         ok: tuple[int, ...] = (200,),
         explain: Explain | None = None,
+        large: bool = False,
     ) -> Fetched:
-        """An answer with one of the statuses `ok`; to be closed.
+        """An answer with one of the statuses `ok`; to be closed. `large`: a file, which may take its time to come (`LARGE_S`).
 
         `explain` looks at every answer first and names what is wrong with it, where a source says so in its own way.
 
@@ -172,7 +174,7 @@ class Web:
             body = jsonlib.dumps(json, ensure_ascii=False).encode()
             sent.setdefault("Content-Type", "application/json; charset=utf-8")
         for attempt in range(TRIES):
-            problem = self._try(method, url, sent, body, max_bytes, ok, explain)
+            problem = self._try(method, url, sent, body, max_bytes, ok, explain, LARGE_S if large else self._timeout_s)
             if isinstance(problem, Fetched):
                 return problem
             wait = problem.retry_after_s if problem.retry_after_s is not None else 0.5 * 2**attempt
@@ -194,6 +196,7 @@ class Web:
         max_bytes: int,
         ok: tuple[int, ...],
         explain: Explain | None,
+        timeout_s: float,
     ) -> Fetched | SourceError:
         host = urlsplit(url).netloc.rpartition("@")[2].lower()
         with self._lock:
@@ -204,7 +207,7 @@ class Web:
             try:
                 answer = http.request(
                     method, url, headers=headers, body=body, max_bytes=min(max_bytes, max(self._bytes, 0)),
-                    timeout_s=max(0.1, min(self._timeout_s if max_bytes <= ANSWER_LIMIT else 900.0, self._ends - time.monotonic())),
+                    timeout_s=max(0.1, min(timeout_s, self._ends - time.monotonic())),
                     on_chunk=lambda _so_far: self.check(),
                 )  # fmt: skip
             except (InvalidInput, TransientError, ValueError) as error:

@@ -21,6 +21,7 @@ from apps.common.scope import space_scope
 from apps.ingestion.models import IngestionRun
 from apps.knowledge.models import BaseVisit, Chunk, Document, DocumentTag, KnowledgeBase, Tag
 from apps.llm.models import Model
+from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.spaces.services.invitations import invitation_create, invite_link_create
 from apps.spaces.services.keys import key_create
 from apps.spaces.services.members import member_add
@@ -84,6 +85,14 @@ def more_messages(world: World, number: int) -> None:
     answer_in(session, chunk)
 
 
+def more_sources(world: World, number: int) -> None:
+    base = KnowledgeBase.objects.get(uid=world.ids["home"]["kb_id"])
+    source = DataSource.objects.create(space=world.home, kb=base, type="rss", name=f"s{number}", error_code="auth", status="error")
+    SyncRun.objects.create(space=world.home, kind="sync", source=source, state="done")
+    SyncRun.objects.create(space=world.home, kind="sync", source=source)
+    SourceItem.objects.create(space=world.home, source=source, key=str(number), external_id="1", state="held")
+
+
 #: "GET route" -> what makes one more row of it
 LISTS: dict[str, Make] = {
     "GET document-reader": more_passages,
@@ -101,6 +110,7 @@ LISTS: dict[str, Make] = {
     "GET invitations-page": more_invitations,
     "GET keys-page": more_keys,
     "GET models-page": more_models,
+    "GET base-sources": more_sources,
 }
 
 

@@ -59,7 +59,7 @@ def work_sync(claim: Claim) -> None:
 class Sync:
     def __init__(self, claim: Claim, record: Record, source: DataSource, link: Link) -> None:
         self.claim, self.record, self.source, self.link = claim, record, source, link
-        self.run: Any = claim.run
+        self.run: SyncRun = claim.run  # type: ignore[assignment]
         self.connector = connectors.get(source.type)
         self.full = self.run.mode == SyncMode.FULL
         self.selection = selection_of(source)

@@ -13,12 +13,10 @@ from urllib.parse import urljoin
 
 from apps.common.text import clean_line
 from apps.sources.plugins.protocol import SourceError
-from apps.sources.plugins.support import local_name, mark, moment, xml_root
+from apps.sources.plugins.support import decoded, local_name, mark, moment, xml_root
 
 MAX_ENTRIES = 5_000
-_CODECS = ("utf-8", "gb18030", "big5", "cp1252", "shift_jis", "euc_kr")
 _DECLARED = re.compile(rb"""<\?xml[^>]{0,200}encoding\s*=\s*["']([\w:.-]{1,40})""", re.I)
-_GB = {"gb2312", "gbk", "cp936", "x-gbk", "gb_2312-80"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,25 +59,12 @@ def read_feed(data: bytes, url: str, charset: str = "") -> Feed:
 
 
 def _as_utf8(data: bytes, charset: str) -> bytes:
-    """The document as UTF-8 without a declaration: valid UTF-8 beats every claim, then the claims, then a short list."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        text = data.decode("utf-16", "replace")
-    else:
-        declared = _DECLARED.search(data[:512])
-        claims = [name.lower() for name in (charset, declared.group(1).decode() if declared else "") if name]
-        text = _decoded(data, ["gb18030" if name in _GB else name for name in claims])
+    """The document as UTF-8, without a declaration and without what XML does not allow."""
+    declared = _DECLARED.search(data[:512])
+    text = decoded(data, charset, declared.group(1).decode() if declared else "")
     text = re.sub(r"\A\ufeff?\s*<\?xml[^>]*\?>", "", text)
     text = re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "", text)
     return text.encode("utf-8")
-
-
-def _decoded(data: bytes, claims: list[str]) -> str:
-    for codec in ("utf-8", *claims, *_CODECS):
-        try:
-            return data.decode(codec)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return data.decode("utf-8", "replace")
 
 
 def _xml_feed(data: bytes, url: str) -> Feed:
@@ -153,6 +138,8 @@ def _link(node: Any, url: str) -> str:
 
 
 def _absolute(url: str, link: str) -> str:
+    if not link.strip():
+        return ""
     try:
         found = urljoin(url, link.strip())
     except ValueError:

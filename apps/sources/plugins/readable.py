@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 from apps.common.http import Fetched
 from apps.common.text import clean_line, display_name
 from apps.sources.plugins.protocol import Content, SourceError
-from apps.sources.plugins.support import READABLE, has_extension, html_file, markdown_file, taken
+from apps.sources.plugins.support import READABLE, decoded, has_extension, html_file, markdown_file, taken
 
 PAGE_LIMIT = 10 << 20
 FILE_LIMIT = 100 << 20
@@ -28,9 +28,7 @@ FILES = {
     "application/epub+zip": "epub",
     "text/csv": "csv",
 }
-_CODECS = ("utf-8", "gb18030", "big5", "cp1252", "shift_jis", "euc_kr")
 _CLAIM = re.compile(rb"""<meta[^>]{0,300}charset\s*=\s*["']?\s*([\w:.-]{1,40})""", re.I)
-_GB = {"gb2312", "gbk", "cp936", "x-gbk"}
 
 
 def readable_page(web: Any, url: str, *, title: str = "", max_bytes: int = PAGE_LIMIT) -> Content | None:
@@ -80,19 +78,9 @@ def document_of(answer: Fetched, title: str = "") -> Content | None:
 
 
 def page_text(data: bytes, header: str = "") -> str:
-    """The text of a page: a byte order mark and valid UTF-8 beat what header and meta claim."""
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return data.decode("utf-16", "replace")
+    """The text of a page; `header` is the charset of its Content-Type."""
     claim = _CLAIM.search(data[:4096])
-    claims = [name.lower() for name in (header, claim.group(1).decode() if claim else "") if name]
-    single = [name for name in claims if name in ("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252")]
-    others = ["gb18030" if name in _GB else name for name in claims if name not in single]
-    for codec in ("utf-8", *others, *_CODECS):  # Latin 1 reads anything, so its claim says little
-        try:
-            return data.decode(codec)
-        except (UnicodeDecodeError, LookupError):
-            continue
-    return data.decode("utf-8", "replace")
+    return decoded(data, header, claim.group(1).decode() if claim else "")
 
 
 def page_document(markup: str, *, url: str = "", title: str = "") -> Content | None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from html import escape
 from itertools import islice
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -160,6 +160,27 @@ def batches(items: Iterable[T], size: int = PAGE_SIZE) -> Iterator[tuple[T, ...]
         yield batch
 
 
+_GB = frozenset(("gb2312", "gbk", "cp936", "x-gbk", "gb_2312-80"))
+_SINGLE = frozenset(("iso-8859-1", "latin-1", "latin1", "us-ascii", "ascii", "windows-1252", "cp1252"))
+_CODECS = ("utf-8", "gb18030", "big5", "cp1252", "shift_jis", "euc_kr")
+
+
+def decoded(data: bytes, *claims: str) -> str:
+    """The text of bytes whose source claims these encodings: a byte order mark and valid UTF-8 beat a claim, a claim beats a guess.
+
+    A claim of Latin 1 says nothing: it reads anything, and servers send it unasked.
+    """
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    said = ["gb18030" if name.lower() in _GB else name for name in claims if name and name.lower() not in _SINGLE]
+    for codec in ("utf-8-sig", *said, *_CODECS):
+        try:
+            return data.decode(codec)
+        except (UnicodeDecodeError, LookupError):
+            continue
+    return data.decode("utf-8", "replace")
+
+
 def mark(*parts: Any) -> str:
     """A short text that is different whenever a part is."""
     return hashlib.sha256("\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
@@ -188,29 +209,71 @@ def moment(raw: Any) -> datetime | None:
 
 
 def xml_root(data: bytes, *, recover: bool = False) -> Any:
-    """The root of an XML document, parsed without entities, network or huge nodes.
+    """The root of an XML document, parsed without network or huge nodes.
 
-    SECURITY: a document that declares entities is refused outright: none that a source sends needs them, and bombs are made of them.
+    SECURITY: a document type with declarations of its own is refused outright: none that a source sends needs them, and bombs are made of
+    entities. What is left are the entities XML itself knows.
 
     Raises: SourceError(bad_answer).
     """
     from lxml import etree
 
-    head = data[: 64 * 1024].replace(b"\0", b"")  # UTF-16 hides the word between NUL bytes
-    if re.search(rb"<!ENTITY", head, re.I):
+    if _declares(data):
         raise SourceError("bad_answer", "the answer declares XML entities, which are not read")
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=recover, remove_comments=True
-    )
+
+    def parse(text: bytes, lenient: bool) -> Any:
+        safe = etree.XMLParser(resolve_entities="internal", no_network=True, load_dtd=False, recover=lenient, remove_comments=True)
+        return etree.fromstring(text, safe)
+
     try:
-        root = etree.fromstring(data, parser)
+        root = parse(data, False)
     except (etree.XMLSyntaxError, ValueError) as error:
-        raise SourceError("bad_answer", f"the answer is not XML: {error}"[:200]) from None
+        said = SourceError("bad_answer", f"the answer is not XML: {error}"[:200])
+        if not recover:
+            raise said from None
+        try:
+            root = parse(_mended(data), True)
+        except (etree.XMLSyntaxError, ValueError):
+            raise said from None
     if root is None:
         raise SourceError("bad_answer", "the answer is not XML")
-    if root.getroottree().docinfo.internalDTD is not None and any(True for _ in root.getroottree().docinfo.internalDTD.iterentities()):
-        raise SourceError("bad_answer", "the answer declares XML entities, which are not read")
     return root
+
+
+def _mended(data: bytes) -> bytes:
+    """Ampersands as numbers: after its first error the parser forgets the names of entities."""
+
+    def number(found: re.Match[bytes]) -> bytes:
+        name = (found.group(1) or b"").decode()
+        character = html.unescape(f"&{name};") if name else "&"
+        if name and character == f"&{name};":
+            return f"&#38;{name};".encode()
+        return b"".join(f"&#{ord(sign)};".encode() for sign in character)
+
+    return re.sub(rb"&(?!#\d{1,7};|#x[0-9a-fA-F]{1,6};)(?:([A-Za-z]\w{1,30});)?", number, data)
+
+
+def _declares(data: bytes) -> bool:
+    """Whether what stands before the root element has a document type with an internal part."""
+    text = data.replace(b"\0", b"") if b"\0" in data[:8] else data  # UTF-16
+    at = 0
+    while True:
+        at = text.find(b"<", at)
+        if at < 0:
+            return False
+        for start, end in ((b"<?", b"?>"), (b"<!--", b"-->")):
+            if text.startswith(start, at):
+                at = text.find(end, at)
+                break
+        else:
+            if text[at + 1 : at + 2] != b"!":
+                return False
+            close, inner = text.find(b">", at), text.find(b"[", at)
+            if text[at + 2 : at + 8].upper() == b"ENTITY" or inner >= 0 and (close < 0 or inner < close):
+                return True
+            at = close
+        if at < 0:
+            return False
 
 
 def local_name(node: Any) -> str:
@@ -250,7 +313,9 @@ def html_file(fragment: str, title: str, **more: Any) -> Content | None:
     body = fragment.replace("\0", "")
     if not re.sub(r"<[^>]*>|&nbsp;|\s", "", body) and "<img" not in body.lower():
         return None
-    page = f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{escape(clean_line(title))}</title></head><body>{body}</body></html>'
+    page = (
+        f'<!DOCTYPE html><html><head><meta charset="utf-8"><title>{html.escape(clean_line(title))}</title></head><body>{body}</body></html>'
+    )
     return text_file(page, title, "html", media_type="text/html", **more)
 
 

@@ -74,7 +74,7 @@ class Confluence(Plugin):
     def fetch(self, link: Link, item: Item) -> Content | None:
         api = _api(link)
         if download := item.handle.get("download"):
-            answer = link.web.request("GET", api.own(str(download)), headers=api.headers, max_bytes=FILE_LIMIT)
+            answer = link.web.request("GET", api.own(str(download)), headers=api.headers, max_bytes=FILE_LIMIT, large=True)
             return taken(answer, item.title, media_type="")
         title, storage = api.body(str(item.handle["page"]))
         return markdown_file(to_markdown(storage), title or item.title, url=item.url)
@@ -119,7 +119,7 @@ class _Api:
 
     def each(self, path: str, **params: Any) -> Iterator[list[dict[str, Any]]]:
         """The results of all pages, a page at a time."""
-        seen = set()
+        seen: set[str] = set()
         while path:
             if path in seen or len(seen) >= MAX_PAGES:
                 raise SourceError("too_many", "the answer has no end", params={"limit": MAX_PAGES})

@@ -100,7 +100,7 @@ class GitLab(Plugin):
     def fetch(self, link: Link, item: Item) -> Content | None:
         handle = item.handle
         path = f"/projects/{quote(str(handle['project']), safe='')}/repository/blobs/{handle['blob']}/raw"
-        answer = link.web.request("GET", _url(link, path), headers=_headers(link), max_bytes=FILE_LIMIT)
+        answer = link.web.request("GET", _url(link, path), headers=_headers(link), max_bytes=FILE_LIMIT, large=True)
         return taken(answer, str(handle["path"]).rpartition("/")[2], media_type="")
 
 

@@ -169,7 +169,8 @@ def _api(link: Link, method: str, path: str, *, json: Any = None, params: Any = 
 
 def _paged(link: Link, method: str, path: str, body: dict[str, Any] | None = None) -> Iterator[dict[str, Any]]:
     """The results of all pages of an answer."""
-    start, seen = "", set()
+    start = ""
+    seen: set[str] = set()
     while True:
         more = {"page_size": 100, **({"start_cursor": start} if start else {})}
         found = _api(

@@ -124,7 +124,7 @@ def _send(link: Link, path: str, query: Mapping[str, str], max_bytes: int) -> Fe
     url = f"{_endpoint(link)}/{quote(str(link.settings['bucket']))}{path}"
     if query:
         url += "?" + urlencode(query, quote_via=quote, safe="~-._")
-    found: Fetched = link.web.request("GET", url, headers=_signed(link, url), max_bytes=max_bytes, explain=_explain)
+    found: Fetched = link.web.request("GET", url, headers=_signed(link, url), max_bytes=max_bytes, explain=_explain, large=not query)
     return found
 
 

@@ -105,7 +105,7 @@ class WebDav(Plugin):
 
     def fetch(self, link: Link, item: Item) -> Content | None:
         path = str(item.handle["path"])
-        answer = link.web.request("GET", _address(link, path), headers=_auth(link), max_bytes=FILE_LIMIT)
+        answer = link.web.request("GET", _address(link, path), headers=_auth(link), max_bytes=FILE_LIMIT, large=True)
         return taken(answer, path.rpartition("/")[2])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -111,7 +111,7 @@ class Site:
             return
         yield from self._crawl()
 
-    def _from_sitemaps(self, sitemaps: list[str], *, needed: bool) -> Iterator[Item]:
+    def _from_sitemaps(self, sitemaps: list[str], *, needed: bool) -> Generator[Item, None, bool]:
         """Whether there was a sitemap to go by."""
         any_place = False
         try:

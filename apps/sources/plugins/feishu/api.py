@@ -82,7 +82,8 @@ class Api:
         self, path: str, name: str = "items", *, size: int = 50, token_name: str = "page_token", **params: Any
     ) -> Iterator[list[dict[str, Any]]]:
         """The things of a list, a page at a time."""
-        token, seen = "", set()
+        token = ""
+        seen: set[str] = set()
         while True:
             data = self.call("GET", path, page_size=size, page_token=token, **params)
             yield listed(data, name) if data.get(name) is not None else []
@@ -94,7 +95,7 @@ class Api:
             seen.add(token)
 
     def download(self, path: str, name: str) -> Content | None:
-        return taken(self.request("GET", path, max_bytes=FILE_LIMIT), name, media_type="")
+        return taken(self.request("GET", path, max_bytes=FILE_LIMIT, large=True), name, media_type="")
 
     def export(self, token: str, kind: str, extension: str, name: str) -> Content | None:
         """A sheet, table or old document as a file, made by the platform."""

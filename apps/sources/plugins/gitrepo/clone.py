@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dulwich.object_store import DiskObjectStore, ObjectStoreGraphWalker
-from dulwich.objects import Blob, Commit, Tag, Tree
+from dulwich.objects import Blob, Commit, ObjectID, Tag, Tree
 
 from apps.common.storage import temp_folder
 from apps.sources.plugins.gitrepo.packscan import check_pack
@@ -33,13 +33,13 @@ def head_of(web: Any, url: str, branch: str, username: str, password: str) -> st
     """The commit a branch or tag is at ("" for a repository without commits). Raises: SourceError."""
     client, path = client_for(web, url, username, password)
     with told_plainly(web):
-        refs = client.get_refs(path.encode()).refs
+        refs: dict[bytes, Any] = {bytes(name): sha for name, sha in client.get_refs(path.encode()).refs.items()}
     names = (
         [f"refs/heads/{branch}", f"refs/tags/{branch}^{{}}", f"refs/tags/{branch}"]
         if branch
         else ["HEAD", "refs/heads/main", "refs/heads/master"]
     )
-    found = next((refs[name.encode()] for name in names if refs.get(name.encode())), None)  # type: ignore[call-overload]
+    found = next((refs[name.encode()] for name in names if refs.get(name.encode())), None)
     if found is not None:
         return bytes(found).decode("ascii")
     if branch and refs:
@@ -124,7 +124,7 @@ class Clone:
     def bytes_of(self, blob: str) -> bytes:
         """The content of a file. Raises: SourceError(not_found)."""
         with told_plainly(self.web):
-            if blob.encode() not in self.store:
+            if ObjectID(blob.encode()) not in self.store:
                 raise SourceError("not_found", "the file is not in this commit", passing=True)
             found = self.store[blob.encode()]  # type: ignore[index]
             if not isinstance(found, Blob):

@@ -41,7 +41,7 @@ class WebClient(AbstractHttpGitClient):
         if self.auth and _origin(url) == self.home:
             sent["Authorization"] = f"Basic {self.auth}"
         body = data if data is None or isinstance(data, bytes) else b"".join(data)
-        answer = self.web.request("GET" if body is None else "POST", url, headers=sent, body=body, max_bytes=PACK_LIMIT)
+        answer = self.web.request("GET" if body is None else "POST", url, headers=sent, body=body, max_bytes=PACK_LIMIT, large=True)
         stream = answer.path.open("rb")
         answer.close()  # the open file is read to its end all the same
         response = SimpleNamespace(

@@ -55,8 +55,8 @@ class _Writer:
             text = self.block(kind, child, depth, number)
             if not text.strip():
                 continue
-            listed = (_BULLET, _ORDERED, _TODO)
-            out += ("\n" if kind in listed and before in listed else "\n\n") if out else ""
+            together = kind == before == _ORDERED or (kind in (_BULLET, _TODO) and before in (_BULLET, _TODO))
+            out += ("\n" if together else "\n\n") if out else ""
             out += text
             before = kind
         return out

@@ -54,7 +54,9 @@ def to_markdown(blocks: Iterable[Block], children: Children, depth: int = 0) -> 
     out = ""
     for at, (kind, text) in enumerate(pieces):
         if at:
-            out += "\n" if kind in _LISTS and pieces[at - 1][0] in _LISTS else "\n\n"
+            before = pieces[at - 1][0]
+            together = kind in _LISTS and before in _LISTS and (kind == "numbered_list_item") == (before == "numbered_list_item")
+            out += "\n" if together else "\n\n"
         out += text
     return out
 

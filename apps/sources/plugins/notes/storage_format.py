@@ -20,7 +20,7 @@ def to_markdown(storage: str) -> str:
 
     text = re.sub(r"&(?!(?:amp|lt|gt|quot|apos|#\d+|#x[0-9a-fA-F]+);)(\w{2,10});", _named, storage[:LIMIT].replace("\0", ""))
     if re.search(r"<!(?:DOCTYPE|ENTITY)", text, re.I):
-        text = re.sub(r"<!(?:DOCTYPE|ENTITY)[^>]*>", "", text, flags=re.I)
+        text = re.sub(r"<!DOCTYPE[^>\[]*(?:\[[^\]]*\])?\s*>|<!ENTITY[^>]*>", "", text, flags=re.I)
     wrapped = f'<root xmlns:ac="urn:ac" xmlns:ri="urn:ri" xmlns:at="urn:at">{text}</root>'
     root = etree.fromstring(wrapped.encode(), etree.XMLParser(recover=True, resolve_entities=False, no_network=True, remove_comments=True))
     if root is None:
@@ -29,6 +29,7 @@ def to_markdown(storage: str) -> str:
     _plain(root, codes)
     markup = etree.tostring(root, encoding="unicode", method="html")
     markdown = convert(re.sub(r"\A<root[^>]*>|</root>\Z", "", markup)).content or ""
+    markdown = re.sub(r"(?m)^(?!>)(.+)\n(?=>)", r"\1\n\n", markdown)
     for number, code in enumerate(codes):
         markdown = markdown.replace(f"KBCODEBLOCK{number}END", code)
     return re.sub(r"\n{3,}", "\n\n", markdown).strip()
