@@ -180,10 +180,11 @@ def test_an_upload_of_a_name_that_is_there_keeps_both_skips_or_is_a_new_version(
 
 def test_a_version_is_processed_as_its_upload_wishes(library: Library) -> None:
     document = library.add("pump.md", FIRST)
-    url = f"/api/v1/knowledge-bases/{library.base.uid}/knowledge/file"
+    url = f"/v1/tenants/{library.space.pk}/knowledge/bases/{library.base.uid}/file"
     wish = json.dumps({"enable_multimodel": False})
     fields = {"file": SimpleUploadedFile("pump.md", SECOND.encode()), "on_same_name": "version", "process_config": wish}
-    assert library.member.post(url, fields).json()["data"]["id"] == str(document.uid)
+    answer = library.member.post(url, fields)
+    assert (answer.status_code, answer.json()["data"]["id"]) == (200, str(document.uid))
     assert library.reload(document).metadata == {"process_overrides": {"enable_multimodel": False}}
     assert send(library, document, SECOND + "More.").status_code == 200
     assert library.reload(document).metadata == {"process_overrides": {"enable_multimodel": False}}, "the next one keeps it"
