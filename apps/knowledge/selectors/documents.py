@@ -196,7 +196,7 @@ def document_search(
 def folder_tree(*, actor: Actor, base: KnowledgeBase) -> FolderTree:
     """The folders of a base, nested, siblings by lower-cased name (contract knowledge 5.2). One query."""
     authorize(actor, "folder.read", base)
-    rows = Document.objects.visible_to(actor).listed().filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
+    rows = Document.objects.visible_to(actor).filter(kb=base).exclude(parse_status=ParseStatus.DELETING)
     counts = dict(rows.order_by().values_list("folder_path").annotate(count=Count("pk")))
     nodes: dict[str, FolderNode] = {}
     roots: list[FolderNode] = []
