@@ -33,7 +33,7 @@ def tag_get(*, actor: Actor, base: KnowledgeBase, tag_id: Any) -> Tag:
     rows = Tag.objects.visible_to(actor).filter(kb=base).select_related("kb")
     raw = str(tag_id)
     if raw.isascii() and raw.isdigit():
-        found = rows.filter(pk=int(raw)).first() if int(raw) < 2**63 else None
+        found = rows.filter(pk=int(raw)).first() if len(raw) < 20 and int(raw) < 2**63 else None  # int() refuses thousands of digits
     else:
         uid = as_uuid(raw)
         found = rows.filter(uid=uid).first() if uid else None
