@@ -12,12 +12,15 @@ from apps.common.jobs.claims import Claim, claim_next
 from apps.common.jobs.registry import job_kinds
 from apps.common.jobs.tasks import work
 from apps.common.scope import space_scope, unscoped
+from apps.common.storage import temp_folder
 from apps.knowledge.models import Document
 from apps.sources.models import DataSource, SourceItem, SyncRun
 from apps.sources.services import source_create, sync_start
 from tests.knowledge import conftest as knowledge
 from tests.knowledge.conftest import World
 from tests.support import scripted
+from tests.support.hosted.hostile import Route
+from tests.support.hosted.serving import Server, application
 from tests.support.scripted import Shelf, shelves
 
 heard, in_space, run_jobs, store, world = knowledge.heard, knowledge.in_space, knowledge.run_jobs, knowledge.store, knowledge.world
@@ -121,3 +124,24 @@ def die(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
         raise Killed
 
     return now
+
+
+@pytest.fixture
+def serve(settings: Any) -> Iterator[Callable[[Route], Server]]:
+    settings.FETCH_ALLOW = ["127.0.0.1/32"]
+    made: list[Server] = []
+
+    def start(route: Route) -> Server:
+        made.append(Server(application(route)))
+        return made[-1]
+
+    yield start
+    for server in made:
+        server.close()
+
+
+@pytest.fixture
+def nothing_is_left_behind() -> Iterator[None]:
+    """No test may leave a temporary file of a source behind."""
+    yield
+    assert [path.name for path in temp_folder().iterdir() if path.name.startswith(("kb-fetch-", "kb-source-", "kb-git-"))] == []
