@@ -174,7 +174,10 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         edited_at=chunk.updated_at if chunk.content_revision else chunk.created_at,
     )
     old = chunk.content
-    both = {"content": {"before": old, "after": content}, "is_enabled": {"before": chunk.is_enabled, "after": is_enabled}}
+    both: dict[str, dict[str, Any]] = {
+        "content": {"before": old, "after": content},
+        "is_enabled": {"before": chunk.is_enabled, "after": is_enabled},
+    }
     changes = {name: sides for name, sides in both.items() if sides["before"] != sides["after"]}
     chunk.content = content
     chunk.content_hash = passage_hash(content)

@@ -250,7 +250,7 @@ def refile(
     """Ids of the documents that need `put`; `tokens` are those of the heads, by passage."""
     doc, text = generation.table("doc"), generation.table("text")
     sql = f"SELECT id, rev FROM {doc} WHERE id = ANY(%s::bigint[]) AND tenant = %s ORDER BY id FOR UPDATE"  # noqa: S608
-    held = dict(connection.execute(sql, ([filing.id for filing in filings], tenant_id)).fetchall())
+    held: dict[int, int] = dict(connection.execute(sql, ([filing.id for filing in filings], tenant_id)).fetchall())
     due, left = to_refile(filings, held)
     if not due:
         return left
