@@ -158,7 +158,7 @@ def test_the_architecture_names_every_folder_and_layer() -> None:
     text = text_of("docs/architecture.md")
     folders = {path.parent.name for path in (ROOT / "apps").glob("*/apps.py")}
     assert [name for name in sorted(folders) if not re.search(rf"^  {name}/ ", text, re.M)] == []
-    layers = re.search(r"^layers = \[(.*)\]", text_of("pyproject.toml"), re.M)
+    layers = re.search(r"^layers = \[(.*?)\]", text_of("pyproject.toml"), re.M | re.S)
     assert layers is not None
     assert "\n".join(re.findall(r'"([\w| ]+)"', layers[1])) in text
 

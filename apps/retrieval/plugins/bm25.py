@@ -73,7 +73,7 @@ class Passages:
         return replace(self, passage=places, term=np.zeros_like(places), times=np.ones_like(places))
 
 
-def weights(frequencies: Ints | Sequence[int], passages: int) -> Floats:
+def weights(frequencies: Ints | Sequence[float], passages: int) -> Floats:
     """The inverse document frequency of words that so many of the passages hold; never below 0, also in a base of three passages."""
     held = np.minimum(np.asarray(frequencies, dtype=np.float64), passages)
     return np.log1p((passages - held + 0.5) / (held + 0.5))

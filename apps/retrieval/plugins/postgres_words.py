@@ -132,9 +132,11 @@ class Words:
             WHERE tsv @@ %s::tsquery AND {self.scope.bases} AND {self.scope.wanted} ORDER BY len, chunk LIMIT %s"""  # noqa: S608
         match = f"{self.scope.kb_query}{quoted(self.tokens.prefix)}:*"
         rows = self._rows(sql, match, *self.scope.base_values, *self.scope.wanted_values, count)
-        made = [np.array(column, dtype=np.int64) for column in (zip(*rows, strict=True) if rows else ((), (), ()))]
+        columns = zip(*rows, strict=True) if rows else ((), (), ())
+        ids, documents, lengths = (np.array(column, dtype=np.int64) for column in columns)
         places, ones = np.arange(len(rows)), np.ones(len(rows), dtype=np.int64)
-        return best(Passages(*made, ones.astype(np.bool_), places, np.zeros_like(places), ones), np.ones(1), average, count)
+        found = Passages(ids, documents, lengths, ones.astype(np.bool_), places, np.zeros_like(places), ones)
+        return best(found, np.ones(1), average, count)
 
     # -- how rare words are in large bases -----------------------------------------------------------------------------------------
 
