@@ -54,7 +54,7 @@ def test_every_part_is_touched() -> None:
 
 def test_a_queue_without_a_worker_is_named() -> None:
     WorkerBeat.objects.filter(name="w:1").update(queues=["parse", "embed"])
-    assert unwell() == {"worker": "no worker serves: copy, maintenance, ocr"}
+    assert unwell() == {"worker": "no worker serves: copy, maintenance, ocr, sync"}
     WorkerBeat.objects.filter(name="w:1").update(seen_at=timezone.now() - timedelta(seconds=31))
     assert unwell() == {"worker": "no worker serves: copy, embed, maintenance, ocr, parse"}
 

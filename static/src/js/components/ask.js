@@ -30,8 +30,7 @@ function follow(article) {
   };
   const place = (element, html) => {
     const follows = nearEnd();
-    element.innerHTML = html;
-    htmx.process(element);
+    htmx.swap(element, html, { swapStyle: "innerHTML", swapDelay: 0, settleDelay: 0 });
     if (follows) toEnd();
   };
 
