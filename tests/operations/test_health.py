@@ -56,7 +56,7 @@ def test_a_queue_without_a_worker_is_named() -> None:
     WorkerBeat.objects.filter(name="w:1").update(queues=["parse", "embed"])
     assert unwell() == {"worker": "no worker serves: copy, maintenance, ocr, sync"}
     WorkerBeat.objects.filter(name="w:1").update(seen_at=timezone.now() - timedelta(seconds=31))
-    assert unwell() == {"worker": "no worker serves: copy, embed, maintenance, ocr, parse"}
+    assert unwell() == {"worker": "no worker serves: copy, embed, maintenance, ocr, parse, sync"}
 
 
 def test_a_schedule_that_stopped_is_named() -> None:
