@@ -178,7 +178,7 @@ def _revise(actor: Actor, chunk: Chunk, content: str, is_enabled: bool, how: str
         edited_at=chunk.updated_at if chunk.content_revision else chunk.created_at,
     )
     old = chunk.content
-    both: dict[str, dict[str, Any]] = {
+    both: dict[str, dict[str, str | bool]] = {
         "content": {"before": old, "after": content},
         "is_enabled": {"before": chunk.is_enabled, "after": is_enabled},
     }
