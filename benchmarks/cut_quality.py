@@ -3,8 +3,8 @@
     python -m benchmarks.cut_quality --cache DIR [--set NAME ...] [--beside NAME ...]
 
 Each document is the Markdown file that `evaluate.py portal` uploads; passages of one document are folded into its best one. `--beside`
-puts the words of other sets into further bases of the same index, which no question looks into: what they change is what a base's ranking
-owes to its neighbours. Embeddings are kept under the cache folder, so only the first run is slow.
+puts the words of other sets into further bases of the same index, which no question looks into: they must change nothing. Embeddings are kept
+under the cache folder, so only the first run is slow.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def run_set(name: str, beside: Sequence[str], cache: VectorCache, embedder: Nano
         for mode in MODES:
             total = 0.0
             for (key, text), vector in zip(data.questions, questions, strict=True):
-                hits = backend.search(Query(1, (1,), text, vector, embedder.space, mode=mode, k=2 * DEPTH, candidates=2 * DEPTH))[:DEPTH]
+                hits = backend.search(Query(1, (1,), text, vector, embedder.space, mode=mode, k=2 * DEPTH))[:DEPTH]
                 total += measures(list(dict.fromkeys(names[hit.doc_id] for hit in hits)), data.judged[key])[0]
             scores.append(total / len(data.questions))
     return scores

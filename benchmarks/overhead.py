@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from apps.retrieval.plugins.bm25 import question_slots
 from apps.retrieval.plugins.postgres_engine import PostgresBackend
 from apps.retrieval.plugins.protocol import Query
 from apps.retrieval.plugins.ranking import candidates, ranked
 from apps.retrieval.plugins.sqlite_engine import SqliteBackend
 from apps.retrieval.plugins.sqlite_vectors import best_rows
+from apps.retrieval.plugins.sqlite_words import gathered
 from apps.retrieval.tokens import query_tokens
 
 FETCH = 128
@@ -58,12 +60,14 @@ def on_connection(backend: SqliteBackend | PostgresBackend, query: Query, work: 
 
 
 def bare(connection: Any, notes: Sequence[Statement], query: Query) -> None:
-    """The statements again, their rows fetched; bytes of vectors multiplied, as any caller has to."""
+    """The statements again, their rows fetched; bytes of words looked through and those of vectors multiplied, as any caller has to."""
     for sql, values, binary in notes:
         cursor = connection.cursor(binary=True) if binary else connection
         rows = cursor.execute(sql, values)
         if "emb FROM" in sql and query.vector is not None:
             best_rows(iter(lambda rows=rows: rows.fetchmany(FETCH), []), query.vector, candidates(query))  # type: ignore[misc]
+        elif "JOIN words" in sql:
+            gathered(iter(lambda rows=rows: rows.fetchmany(FETCH), []), question_slots(query_tokens(query.text).tokens))  # type: ignore[misc]
         elif rows.description:
             rows.fetchall()
 

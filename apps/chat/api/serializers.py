@@ -142,10 +142,6 @@ def _to_micro(value: str) -> str:
     return f"{head}.{tail[: min(digits, 6)]}{tail[digits:]}"
 
 
-class SuggestionIn(serializers.Serializer[Any]):
-    regenerate = serializers.BooleanField(required=False, allow_null=True, default=False)
-
-
 class RatingIn(serializers.Serializer[Any]):
     rating = serializers.ChoiceField(choices=("up", "down", ""), allow_blank=True)
     note = text(max_length=1000)

@@ -6,9 +6,9 @@ slots of its words, and a question reads those of its bases, as it does for vect
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,18 @@ from numpy.typing import NDArray
 from apps.retrieval.plugins.bm25 import MOST_TIMES, Passages, lexeme, slot
 
 COLUMNS = "lens, segs, low, high, tf"
+REMEMBERED = 100_000  # tokens whose slots are not worked out again
+
+
+class _Slots(dict[str, int]):
+    """Token -> slot, filled as tokens are met."""
+
+    def __missing__(self, token: str) -> int:
+        self[token] = place = slot(lexeme(token))
+        return place
+
+
+_SLOTS = _Slots()
 
 
 def packed(passages: Sequence[Sequence[str]]) -> tuple[bytes, bytes, bytes, bytes, bytes]:
@@ -25,24 +37,20 @@ def packed(passages: Sequence[Sequence[str]]) -> tuple[bytes, bytes, bytes, byte
     Shapes: `lens` uint32[n] tokens; `segs` uint32[2n] how many words of each passage stand there once, then how many oftener; `low`
     uint16[m] and `high` uint8[m] are their slots, in that order; `tf` uint8 how often those of the second half stand there.
     """
-    once: list[NDArray[np.uint32]] = []
-    often: list[NDArray[np.uint32]] = []
-    times: list[bytes] = []
-    for tokens in passages:
-        counted: dict[int, int] = {}
-        for token, count in Counter(tokens).items():
-            place = slot(lexeme(token))
-            counted[place] = counted.get(place, 0) + count
-        slots = np.fromiter(counted.keys(), np.uint32, len(counted))
-        counts = np.fromiter(counted.values(), np.int64, len(counted))
-        once.append(slots[counts == 1])
-        often.append(slots[counts > 1])
-        times.append(np.minimum(counts[counts > 1], MOST_TIMES).astype(np.uint8).tobytes())
+    if len(_SLOTS) > REMEMBERED:
+        _SLOTS.clear()
     lens = np.array([len(tokens) for tokens in passages], dtype=np.uint32)
-    segs = np.array([*map(len, once), *map(len, often)], dtype=np.uint32)
-    slots = np.concatenate([*once, *often]) if passages else np.empty(0, np.uint32)
-    low, high = (slots & 0xFFFF).astype(np.uint16), (slots >> 16).astype(np.uint8)
-    return lens.tobytes(), segs.tobytes(), low.tobytes(), high.tobytes(), b"".join(times)
+    slots = np.fromiter(map(_SLOTS.__getitem__, chain.from_iterable(passages)), np.int64, int(lens.sum()))
+    every = np.repeat(np.arange(len(lens), dtype=np.int64), lens) << 24 | slots
+    every.sort()
+    firsts = np.flatnonzero(np.diff(every, prepend=-1))
+    places, counts = every[firsts], np.diff(firsts, append=len(every))
+    once, often = places[counts == 1], places[counts > 1]
+    segs = np.concatenate([np.bincount(part >> 24, minlength=len(lens)) for part in (once, often)]).astype(np.uint32)
+    ordered = np.concatenate([once, often])
+    low, high = (ordered & 0xFFFF).astype(np.uint16), (ordered >> 16 & 0xFF).astype(np.uint8)
+    times = np.minimum(counts[counts > 1], MOST_TIMES).astype(np.uint8)
+    return lens.tobytes(), segs.tobytes(), low.tobytes(), high.tobytes(), times.tobytes()
 
 
 def with_passage(columns: tuple[bytes, ...], at: int, tokens: Sequence[str]) -> tuple[bytes, ...]:
