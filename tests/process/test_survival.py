@@ -138,7 +138,7 @@ def test_without_a_worker_the_row_says_so_and_a_worker_completes_it(live_stack: 
     assert rest.document(document)["parse_status"] == "pending"
     status, body = ready_state(web)
     assert status == 503
-    assert body["parts"]["worker"] == "no worker serves: copy, embed, maintenance, ocr, parse"
+    assert body["parts"]["worker"] == "no worker serves: copy, embed, maintenance, ocr, parse, sync"
     web.stop()
     web.only = ""
     web.start()
