@@ -79,7 +79,7 @@ def test_parts_run_as_processes_of_their_own(
     assert first["status"] == "degraded" and "no worker serves" in first["parts"]["worker"]
     assert first["parts"]["files"] == "ok"
     parse = part("worker", "parse", KB_WORKER_QUEUES="parse,ocr")
-    rest_of_work = part("worker", "rest", KB_WORKER_QUEUES="embed,copy,maintenance")
+    rest_of_work = part("worker", "rest", KB_WORKER_QUEUES="embed,copy,sync,maintenance")
     schedule = part("schedule", "schedule")
     until(lambda: ready(web)["status"] == "ok", "every queue to be served", timeout_s=120)
     assert [sorted(stack.pids) for stack in (web, parse, rest_of_work, schedule)] == [
