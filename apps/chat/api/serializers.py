@@ -110,7 +110,9 @@ class ChatIn(serializers.Serializer[Any]):
 
 
 class StreamQuery(serializers.Serializer[Any]):
-    message_id = serializers.CharField(error_messages={"required": "message_id is required", "blank": "message_id is required"})
+    message_id = serializers.CharField(
+        error_messages={"required": _("Name the answer in `message_id`."), "blank": _("Name the answer in `message_id`.")}
+    )
 
 
 class StopIn(serializers.Serializer[Any]):
@@ -140,10 +142,6 @@ def _to_micro(value: str) -> str:
         return head
     digits = len(tail) - len(tail.lstrip("0123456789"))
     return f"{head}.{tail[: min(digits, 6)]}{tail[digits:]}"
-
-
-class SuggestionIn(serializers.Serializer[Any]):
-    regenerate = serializers.BooleanField(required=False, allow_null=True, default=False)
 
 
 class RatingIn(serializers.Serializer[Any]):
