@@ -21,7 +21,7 @@ from apps.common.jobs.claims import Claim, Stop
 from apps.common.jobs.models import RunState
 from apps.faq.drafts import Draft, key_of
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
-from apps.faq.planning import State, clash_of, fail, is_same, merge, plan
+from apps.faq.planning import State, as_submitted, clash_of, fail, is_same, merge, plan
 from apps.faq.selectors.entries import import_counts
 from apps.faq.services.entries import UNCATEGORIZED, tag_named, vectors_follow
 from apps.faq.store import entries_create, entry_rewrite, flags_set, tags_set, taken_questions
@@ -30,6 +30,8 @@ from apps.knowledge.models import Document, DocumentTag, KnowledgeBase, Tag
 from apps.knowledge.services import documents_delete
 
 SLICE = 100
+VERDICTS = 250
+STEPS = 3  # of the check, for each row: reading it, deciding, keeping the verdict
 ROWS_AT_ONCE = 500
 WRITTEN = ["state", "is_planned", "is_partial", "reason", "facts", "draft", "entry_ref"]
 
@@ -67,24 +69,31 @@ def work_import(claim: Claim) -> None:
     _finish(work)
 
 
-def claim_progress(work: Work, seen: int) -> None:
-    """Rows looked at so far; a worker that was told to stop stops here."""
+def _check_progress(work: Work, step: int) -> None:
+    """Steps of the check done so far, three for each row; a worker that was told to stop stops here."""
     work.claim.check()
-    work.claim.progress(seen, work.total, "checked")
+    work.claim.progress(min(step // STEPS, max(0, work.total - 1)), work.total, "checked")
 
 
 def _check(work: Work) -> None:
-    """Decide what becomes of every row and keep it, so that a worker that takes over decides nothing twice."""
+    """Decide what becomes of every row and keep it, so that a worker that takes over decides nothing twice.
+
+    The verdicts are kept in slices, so that progress is seen to move; they count once `is_checked` is set, after the last of them. A worker
+    that takes over before that decides again, from the rows as they came.
+    """
     run = work.run
     work.progress()
-    rows = list(FaqImportRow.objects.filter(run=run).order_by("index"))
-    plan(work.base, run, rows, lambda seen: claim_progress(work, seen))
-    work.claim.check()
+    rows = [as_submitted(row) for row in FaqImportRow.objects.filter(run=run).order_by("index")]
+    plan(work.base, run, rows, lambda step: _check_progress(work, step))
     highest = FaqEntry.objects.filter(kb=work.base).aggregate(top=Max("pk"))["top"] or 0
-    with transaction.atomic():
-        work.claim.hold()
-        _save(rows)
-        work.claim.rows().update(is_checked=True, highest=highest)
+    for start in range(0, len(rows), VERDICTS):
+        _check_progress(work, 2 * len(rows) + start)
+        with transaction.atomic():
+            work.claim.hold()
+            _save(rows[start : start + VERDICTS])
+    work.claim.check()
+    if not work.claim.rows().update(is_checked=True, highest=highest):
+        raise Stop("lost")
     run.is_checked, run.highest = True, highest
 
 

@@ -15,6 +15,8 @@ from apps.common.events import listen
 from apps.common.jobs.models import LIVE, RunState
 from apps.faq.models import FaqEntry, FaqImportRun, FaqIndexRun, FaqQuestion
 from apps.faq.passages import index_mode, question_mode
+from apps.faq.results import last_result
+from apps.faq.selectors.entries import last_import_of
 from apps.faq.services.entries import entries_reindex
 from apps.faq.store import draft_of_entry, question_rows
 from apps.knowledge.events import (
@@ -24,6 +26,7 @@ from apps.knowledge.events import (
     DocumentsDeleted,
     DocumentsRefiled,
     DocumentsRestored,
+    PairImportAsked,
 )
 from apps.knowledge.models import Document, KnowledgeBase
 
@@ -107,3 +110,9 @@ def _base_changed(event: BaseChanged) -> None:
     base = KnowledgeBase.objects.filter(pk=event.kb_id, type=KnowledgeBase.Type.FAQ).first()
     if base is not None and Document.objects.filter(kb=base, type=Document.Type.PAIR, deleted_at__isnull=True).exists():
         entries_reindex(actor=Actor.system(event.space_id, "the settings of the base were changed"), base=base)
+
+
+@listen(PairImportAsked)
+def _pair_import_asked(event: PairImportAsked) -> None:
+    run = last_import_of(event.kb_id)
+    event.found = last_result(run) if run is not None else None

@@ -27,13 +27,16 @@ class Batch:
 
 
 def plan(base: KnowledgeBase, run: FaqImportRun, rows: Sequence[FaqImportRow], tick: Callable[[int], None]) -> None:
-    """Give each row its state: failed, skipped, or what is planned for it. Writes nothing; `tick` hears how many rows were looked at."""
+    """Give each row its state: failed, skipped, or what is planned for it. Writes nothing.
+
+    `tick` hears the steps done: reading each row, then deciding about it.
+    """
     drafts = {row.pk: Draft.from_json(row.draft) if row.draft is not None else None for row in rows}
     append = run.mode == FaqImportRun.Mode.APPEND
     keys: list[str] = []
     for place, each in enumerate(drafts.values()):
         if place % 50 == 0:
-            tick(0)
+            tick(place)
         keys += [key_of(question) for question in each.questions] if each is not None else []
     taken = taken_questions(base, keys) if append else {}
     tags = set(Tag.objects.filter(kb=base).values_list("pk", flat=True))
@@ -43,7 +46,7 @@ def plan(base: KnowledgeBase, run: FaqImportRun, rows: Sequence[FaqImportRow], t
     merged: set[int] = set()
     for place, row in enumerate(rows):
         if place % 50 == 0:
-            tick(place)
+            tick(len(rows) + place)
         draft = drafts[row.pk]
         if draft is None:
             fail(row, row.reason or "not_an_entry", row.facts)
@@ -60,6 +63,30 @@ def plan(base: KnowledgeBase, run: FaqImportRun, rows: Sequence[FaqImportRow], t
         _plan_row(row, draft, batch, taken, used, merged)
     if not append:
         _keep_same(base, [row for row in rows if row.state == State.ADDED])
+
+
+def as_submitted(row: FaqImportRow) -> FaqImportRow:
+    """The row as it was before anything was decided about it: questions a verdict took out are back in, last."""
+    if row.state == State.WAITING:
+        return row
+    draft = submitted_draft(row)
+    row.draft, row.entry_ref, row.is_planned, row.is_partial = draft.to_json() if draft is not None else None, None, False, False
+    if draft is not None:
+        row.reason, row.facts = "", {}
+    row.state = State.WAITING
+    return row
+
+
+def submitted_draft(row: FaqImportRow) -> Draft | None:
+    """What was understood of a row when it came, with the questions that were taken out since; None when nothing was."""
+    draft = Draft.from_json(row.draft) if row.draft is not None else None
+    if draft is None or not row.is_partial:
+        return draft
+    return replace(
+        draft,
+        similar_questions=(*draft.similar_questions, *row.facts.get("removed_similar", ())),
+        negative_questions=(*draft.negative_questions, *row.facts.get("removed_negative", ())),
+    )
 
 
 def fail(row: FaqImportRow, reason: str, facts: dict[str, Any] | None = None) -> None:

@@ -126,3 +126,12 @@ class DocumentsReparsed:
     space_id: int
     document_ids: tuple[int, ...]
     options: dict[int, dict[str, Any]]
+
+
+@dataclass(slots=True)
+class PairImportAsked:
+    """What the last import of question pairs into a base came to, in the contract's shape; a listener puts it into `found`."""
+
+    space_id: int
+    kb_id: int
+    found: dict[str, Any] | None = None

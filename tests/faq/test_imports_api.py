@@ -276,3 +276,113 @@ def test_an_import_leaves_a_trace_in_the_activity(faq: FaqWorld) -> None:
     rows = faq.admin.get(f"knowledge-bases/{faq.faq.uid}/activity").json()["data"]
     actions = [each["action"] for each in (rows if isinstance(rows, list) else rows["data"])]
     assert "faq.import_started" in actions and "faq.import_completed" in actions
+
+
+@pytest.mark.parametrize("kept", [0, 1, 2])
+@pytest.mark.parametrize("mode", ["append", "replace"])
+def test_a_worker_killed_while_it_keeps_its_verdicts_decides_again_and_alike(
+    faq: FaqWorld, monkeypatch: pytest.MonkeyPatch, mode: str, kept: int
+) -> None:
+    """Some rows know what becomes of them when the worker dies, the rest do not; all are told the same as by one that lived."""
+    rows = [
+        row("One", "A", similar_questions=["Eins", "one?", "Uno"], negative_questions=["EINS", "Two"]),
+        row("One", "again"),
+        row("Three", similar_questions=["Uno", "Tres"]),
+        row(""),
+        {"standard_question": "Flag", "answers": ["A"], "is_enabled": "maybe"},
+        row("Old", "B", similar_questions=["Olden"]),
+    ]
+    for base in (faq.faq, faq.second_faq):
+        faq.add("Old", base=base)
+    undisturbed = faq.run_import(rows, mode, base=faq.second_faq)
+    monkeypatch.setattr(importing, "VERDICTS", 2)
+    true_save, calls = importing._save, {"n": 0}
+
+    def dying(given: Any) -> None:
+        calls["n"] += 1
+        if calls["n"] == kept + 1:
+            raise Killed
+        true_save(given)
+
+    monkeypatch.setattr(importing, "_save", dying)
+    task = faq.member.post(faq.path("entries"), {"mode": mode, "entries": rows}).json()["data"]["task_id"]
+    claim = claim_next(job_kinds.get("faq_import"))
+    assert claim is not None
+    with pytest.raises(Killed):
+        work(claim)
+    assert (faq.progress(task)["status"], len(faq.entries())) == ("processing", 1), "nothing was taken yet"
+    with unscoped("the lease of a dead worker"):
+        FaqImportRun.objects.update(lease_until="2000-01-01T00:00:00Z")
+    work_all("faq_import")
+
+    def told(progress: dict[str, Any]) -> Any:
+        own = ("task_id", "kb_id", "knowledge_id", "created_at", "updated_at", "imported_at", "processing_time", "failed_entries_url")
+        same = {name: value for name, value in progress.items() if name not in own}
+        for entry in same["success_entries"]:
+            entry.pop("seq_id"), entry.pop("tag_id", None)
+        return same, failures(faq, progress)
+
+    assert told(faq.progress(task)) == told(undisturbed)
+    mine, other = faq.entries(), faq.entries(faq.second_faq)
+    texts = ("standard_question", "similar_questions", "negative_questions", "answers", "tag_name", "is_enabled")
+    assert [[entry[name] for name in texts] for entry in mine] == [[entry[name] for name in texts] for entry in other]
+
+
+def test_rows_that_failed_are_a_file_and_the_base_keeps_its_last_result(faq: FaqWorld) -> None:
+    progress = faq.run_import(
+        [row("One", "A"), row("One", "=1+1", "second", similar_questions=["Eins"], tag_name="T", is_enabled=False), row("Plain", "")]
+    )
+    assert "failed_entries" not in progress
+    assert progress["failed_entries_url"] == f"/api/v1/faq/import/failures/{progress['task_id']}/csv"
+    answer = faq.member.get(f"faq/import/failures/{progress['task_id']}/csv")
+    assert (answer["Content-Type"], answer["Content-Disposition"]) == (
+        "text/csv; charset=utf-8",
+        'attachment; filename="faq_import_failures.csv"',
+    )
+    lines = answer.content.decode("utf-8").split("\n")
+    assert lines[0] == "\ufeff错误原因,分类(必填),问题(必填),相似问题(选填-多个用##分隔),反例问题(选填-多个用##分隔)," + (
+        "机器人回答(必填-多个用##分隔),是否全部回复(选填-默认FALSE),是否停用(选填-默认FALSE)"
+    )
+    assert lines[1:] == [
+        "Row 1 has the same standard question.,T,One,Eins,,'=1+1##second,true,true",
+        "There is no answer.,,Plain,,,,true,false",
+        "",
+    ]
+    refused(faq.outsider.get(f"faq/import/failures/{progress['task_id']}/csv"), 404, 1003)
+
+    def kept() -> Any:
+        return faq.member.get(f"knowledge/{progress['knowledge_id']}").json()["data"]["last_faq_import_result"]
+
+    result = kept()
+    assert result.pop("imported_at") == progress["imported_at"]
+    assert result == {
+        "total_entries": 3, "success_count": 1, "failed_count": 2, "partial_failed_count": 0, "skipped_count": 0, "merged_count": 0,
+        "added_count": 1, "import_mode": "append", "task_id": progress["task_id"], "display_status": "open",
+        "processing_time": progress.get("processing_time", 0), "failed_entries_url": progress["failed_entries_url"],
+    }  # fmt: skip
+    faq.member.put(faq.path("import/last-result/display"), {"display_status": "close"})
+    faq.run_import([row("Two")], dry_run=True)
+    assert (kept()["task_id"], kept()["display_status"]) == (progress["task_id"], "close"), "a dry run is no result"
+
+
+def test_an_import_that_is_under_way_or_was_stopped_names_its_failures_inline(faq: FaqWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row("One", similar_questions=["Eins"]), row("Two", "B", similar_questions=["EINS", "Zwei"]), row("", "C")]
+    task = faq.member.post(faq.path("entries"), {"mode": "append", "entries": rows}).json()["data"]["task_id"]
+    claim = claim_next(job_kinds.get("faq_import"))
+    assert claim is not None
+    monkeypatch.setattr(importing, "_write", lambda *_args: (_ for _ in ()).throw(Killed))
+    with pytest.raises(Killed):
+        work(claim)
+    progress = faq.progress(task)
+    assert (progress["status"], "failed_entries_url" in progress) == ("processing", False)
+    assert progress["failed_entries"] == [
+        {
+            "index": 1, "reason": "Taken without 1 of its questions, which other entries have already.", "failure_type": "pre_validation",
+            "is_partial_failure": True, "standard_question": "Two", "similar_questions": ["Zwei"], "answers": ["B"], "answer_all": True,
+            "removed_similar_questions": ["EINS"],
+        },
+        {
+            "index": 2, "reason": "The standard question is blank.", "failure_type": "pre_validation", "standard_question": "",
+            "answers": ["C"], "answer_all": True,
+        },
+    ]  # fmt: skip

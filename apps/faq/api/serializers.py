@@ -12,6 +12,7 @@ from apps.faq.exporting import tag_name_of
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
 from apps.faq.passages import index_mode
 from apps.faq.reasons import sentence
+from apps.faq.results import failed_entry, failures_url
 
 NEVER = "0001-01-01T00:00:00Z"
 BIG = 2**63 - 1
@@ -232,7 +233,10 @@ class ProgressOut(serializers.Serializer[FaqImportRun]):
     valid_entry_indices = serializers.ListField(child=serializers.IntegerField(), required=False)
     merge_entry_indices = serializers.ListField(child=serializers.IntegerField(), required=False)
     merge_details = serializers.ListField(child=serializers.DictField(), required=False)
-    failed_entries = serializers.ListField(child=serializers.DictField(), required=False)
+    failed_entries = serializers.ListField(
+        child=serializers.DictField(), required=False, help_text="Up to 200, until the import is completed; then `failed_entries_url`."
+    )
+    failed_entries_url = serializers.CharField(required=False, help_text="CSV of the rows that could not be taken whole.")
     message = serializers.CharField()
     error = serializers.CharField()
     created_at = serializers.IntegerField(help_text="Unix seconds.")
@@ -245,7 +249,11 @@ class ProgressOut(serializers.Serializer[FaqImportRun]):
 
     def to_representation(self, instance: FaqImportRun) -> dict[str, Any]:
         known = self.context
-        return progress_shape(instance, known["counts"], known["container"], known.get("rows"), known.get("entries") or {})
+        shown = progress_shape(instance, known["counts"], known["container"], known.get("rows"), known.get("entries") or {})
+        failed = [failed_entry(row) for row in known.get("failed") or ()]
+        if failed and instance.state == RunState.DONE:
+            return shown | {"failed_entries_url": failures_url(known["prefix"], instance)}
+        return shown | ({"failed_entries": failed} if failed else {})
 
 
 STATUS = {

@@ -26,6 +26,7 @@ def _of_base(prefix: str) -> list[URLPattern]:
 _TASKS: list[URLPattern] = [
     path("faq/import/progress/<str:faq_task_id>", views.ImportProgressView.as_view(), name="faq-import-progress"),
     path("faq/import/failures/<str:faq_task_id>", views.ImportFailuresView.as_view(), name="faq-import-failures"),
+    path("faq/import/failures/<str:faq_task_id>/csv", views.ImportFailuresFileView.as_view(), name="faq-import-failures-file"),
     path("faq/import/cancel/<str:faq_task_id>", views.ImportCancelView.as_view(), name="faq-import-cancel"),
 ]
 

@@ -15,10 +15,11 @@ from apps.common.api.views import ApiView, Empty, Op
 from apps.common.errors import InvalidInput, NotFound
 from apps.faq.api import serializers as shapes
 from apps.faq.drafts import draft_of
-from apps.faq.exporting import entries_export
+from apps.faq.exporting import Export, entries_export
 from apps.faq.files import MAX_BYTES, entries_read, row_of_object, too_large
 from apps.faq.matching import entries_match
 from apps.faq.models import FaqEntry, FaqImportRow, FaqImportRun
+from apps.faq.results import failures_csv
 from apps.faq.selectors.entries import (
     EntryFilters,
     container_uid,
@@ -28,6 +29,7 @@ from apps.faq.selectors.entries import (
     entry_to_change,
     faq_base_get,
     heads_of,
+    import_all_failures,
     import_base,
     import_counts,
     import_failures,
@@ -52,12 +54,20 @@ from apps.knowledge.models import KnowledgeBase
 TAGS = ("faq",)
 WRITE_ERRORS = (400, 401, 403, 404, 409)
 ROOM_FOR_FIELDS = 64 * 1024
+FAILED_INLINE = 200
 EXAMPLE = {
     "standard_question": "How do I reset my password?",
     "similar_questions": ["I forgot my password"],
     "negative_questions": ["How do I reset the router?"],
     "answers": ["Choose “Forgot password” on the sign-in page."],
 }
+
+
+def _download(export: Export) -> HttpResponse:
+    response = HttpResponse(export.data, content_type=export.media_type)
+    response["Content-Disposition"] = f'attachment; filename="{export.name}"'
+    response["X-Content-Type-Options"] = "nosniff"
+    return response
 
 
 class FaqView(ApiView):
@@ -166,11 +176,7 @@ class EntryExportView(FaqView):
 
     def get(self, request: Any, faq_kb_id: str) -> HttpResponse:
         base = self.base(faq_kb_id)
-        export = entries_export(actor=self.actor, base=base, kind=self.asked().get("format", ""))
-        response = HttpResponse(export.data, content_type=export.media_type)
-        response["Content-Disposition"] = f'attachment; filename="{export.name}"'
-        response["X-Content-Type-Options"] = "nosniff"
-        return response
+        return _download(entries_export(actor=self.actor, base=base, kind=self.asked().get("format", "")))
 
 
 class EntryView(FaqView):
@@ -400,7 +406,11 @@ class TaskView(FaqView):
             entries = entries_by_pk(actor=self.actor, base=base, pks=[row.entry_ref for row in rows if row.entry_ref])
         counts = import_counts(actor=self.actor, run=run)
         home = container_uid(actor=self.actor, base=base)
-        self.render_context = {"container": home, "counts": counts, "rows": rows, "entries": entries}
+        failed, _total = import_failures(actor=self.actor, run=run, limit=1 if run.state == "done" else FAILED_INLINE)
+        prefix = self.request.path.rsplit("/faq/import/", 1)[0]
+        self.render_context = {
+            "container": home, "counts": counts, "rows": rows, "entries": entries, "failed": failed, "prefix": prefix,
+        }  # fmt: skip
         return self.render(run)
 
 
@@ -429,6 +439,23 @@ class ImportFailuresView(TaskView):
         run, _base = self.run(faq_task_id)
         rows, total = import_failures(actor=self.actor, run=run, offset=asked["offset"], limit=asked["limit"])
         return self.render({"entries": rows, "total": total})
+
+
+class ImportFailuresFileView(TaskView):
+    operations = {
+        "GET": Op(
+            "faq.progress",
+            "Download the rows an import could not take",
+            shape="file",
+            invalid_code=1000,
+            description="CSV: the reason, then the first seven columns of an export. Corrected, the file can be imported again.",
+            tags=TAGS,
+        )
+    }
+
+    def get(self, request: Any, faq_task_id: str) -> HttpResponse:
+        run, _base = self.run(faq_task_id)
+        return _download(failures_csv(import_all_failures(actor=self.actor, run=run)))
 
 
 class ImportCancelView(TaskView):

@@ -190,7 +190,12 @@ def import_live(*, actor: Actor, base: KnowledgeBase) -> FaqImportRun | None:
 def import_last(*, actor: Actor, base: KnowledgeBase) -> FaqImportRun | None:
     """The last import of the base that changed it."""
     authorize(actor, "faq.read", base)
-    rows = FaqImportRun.objects.filter(kb_ref=base.pk, dry_run=False, state=RunState.DONE)
+    return last_import_of(base.pk)
+
+
+def last_import_of(kb_pk: int) -> FaqImportRun | None:
+    """The last import that changed this base of the open scope, for those who have checked that it may be read."""
+    rows = FaqImportRun.objects.filter(kb_ref=kb_pk, dry_run=False, state=RunState.DONE)
     return rows.order_by("-pk").first()  # type: ignore[no-any-return]
 
 

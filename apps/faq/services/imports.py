@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import replace
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -16,8 +15,9 @@ from apps.common.errors import InvalidInput, NotFound
 from apps.common.jobs.models import RunState
 from apps.common.jobs.service import cancel_run, enqueue
 from apps.common.policy import authorize
-from apps.faq.drafts import MAX_ROWS, Draft, IncomingRow, too_many_rows
+from apps.faq.drafts import MAX_ROWS, IncomingRow, too_many_rows
 from apps.faq.models import FaqImportRow, FaqImportRun
+from apps.faq.planning import submitted_draft
 from apps.faq.selectors.entries import check_faq, import_last, import_live, task_parts
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import as_uuid
@@ -166,13 +166,7 @@ def incoming_again(*, actor: Actor, run: FaqImportRun) -> list[IncomingRow]:
     again = []
     for row in rows:
         failed_early = row.draft is None
-        draft = Draft.from_json(row.draft) if row.draft is not None else None
-        if draft is not None and row.is_partial:  # what was taken out is tried, and told, once more
-            draft = replace(
-                draft,
-                similar_questions=(*draft.similar_questions, *row.facts.get("removed_similar", ())),
-                negative_questions=(*draft.negative_questions, *row.facts.get("removed_negative", ())),
-            )
+        draft = submitted_draft(row)  # what was taken out is tried, and told, once more
         again.append(
             IncomingRow(
                 raw=row.raw,

@@ -51,6 +51,7 @@ from apps.knowledge.selectors.documents import (
     folder_tree,
     in_folder,
     move_get,
+    pair_import_result,
 )
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 from apps.knowledge.selectors.images import (
@@ -138,6 +139,7 @@ __all__ = [
     "is_locator",
     "move_get",
     "move_targets",
+    "pair_import_result",
     "presigned_file",
     "presigned_path",
     "public_file",

@@ -15,9 +15,11 @@ from django.utils.translation import gettext_lazy as _
 
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput, NotFound
+from apps.common.events import publish
 from apps.common.models import Activity
 from apps.common.policy import authorize
 from apps.common.text import display_name
+from apps.knowledge.events import PairImportAsked
 from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
 from apps.knowledge.selectors.ids import as_uuid, clean_ids
 
@@ -73,6 +75,15 @@ def document_get(*, actor: Actor, document_id: Any, base: KnowledgeBase | None =
     if found is None:
         raise NotFound(_("Document not found."))
     return found  # type: ignore[no-any-return]
+
+
+def pair_import_result(document: Document) -> dict[str, Any] | None:
+    """What the last import of question pairs came to, for the document that stands for them; None for every other."""
+    if document.type != Document.Type.FAQ:
+        return None
+    question = PairImportAsked(document.space_id, document.kb_id)
+    publish(question)
+    return question.found
 
 
 BATCHES_LOOKED_AT = 200

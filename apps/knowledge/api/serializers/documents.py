@@ -14,6 +14,7 @@ from apps.knowledge.api.serializers.fields import CommaList, Flag, LenientFlag, 
 from apps.knowledge.api.serializers.tags import TagOut
 from apps.knowledge.models import Document, MoveRun
 from apps.knowledge.reasons import message_of
+from apps.knowledge.selectors import pair_import_result
 
 
 class JsonObject(serializers.JSONField):
@@ -251,7 +252,7 @@ class DocumentOut(serializers.Serializer[Document]):
         return f"local://{document.storage_path}" if document.storage_path else ""
 
     def get_last_faq_import_result(self, document: Document) -> dict[str, Any] | None:
-        return None
+        return pair_import_result(document)
 
     def get_knowledge_base_name(self, document: Document) -> str:
         return document.kb.name if self.context.get("with_base_name") else ""
