@@ -19,6 +19,7 @@ from apps.knowledge.models import IN_FLIGHT, Document, ParseStatus, Tag
 from apps.knowledge.reasons import Reason
 from apps.llm.failures import FAILURES
 from apps.portal import links
+from apps.portal.sources import origin_marks
 
 ICONS = {
     "pdf": "document", "docx": "document", "doc": "document", "epub": "book", "html": "globe", "htm": "globe", "mhtml": "globe",
@@ -67,6 +68,7 @@ class Row:
     done_text: str = ""
     elapsed_s: float | None = None
     step: str = ""
+    origin: Mapping[str, Any] | None = None  # the data source it follows: name, icon, href, gone, note
 
     @property
     def tags(self) -> Sequence[Tag]:
@@ -94,10 +96,14 @@ def rows_of(actor: Actor, documents: Sequence[Document], *, show_folder: bool = 
     """Rows of a page of documents, in a constant number of queries."""
     runs = live_runs(actor=actor, documents=documents)
     stalls = stall_verdicts(actor=actor, documents=documents)
-    return [_row(document, runs.get(document.pk), getattr(stalls.get(document.pk), "state", ""), show_folder) for document in documents]
+    origins = origin_marks(actor, documents)
+    return [
+        _row(document, runs.get(document.pk), getattr(stalls.get(document.pk), "state", ""), show_folder, origins.get(document.pk))
+        for document in documents
+    ]
 
 
-def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_folder: bool) -> Row:
+def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_folder: bool, origin: Mapping[str, Any] | None = None) -> Row:
     kind = type_of(document)
     state, word, reason, note = _state(document, run, stall)
     started: datetime | None = run["started_at"] if run else None
@@ -116,6 +122,7 @@ def _row(document: Document, run: Mapping[str, Any] | None, stall: str, show_fol
         done_text=_done_text(run),
         elapsed_s=max(0.0, (timezone.now() - started).total_seconds()) if started else None,  # clocks of two machines differ
         step=_step(document, reason),
+        origin=origin,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext_lazy
 
 from apps.common.actor import Actor
 from apps.common.jobs.service import has_worker
@@ -20,10 +20,13 @@ from apps.sources.reasons import sentence, words_of
 from apps.sources.selectors import SourceRow, last_seen, origins_of, source_list
 from apps.sources.words import WORDS as SAID
 
-ICONS = frozenset({"folder", "globe", "wiki", "document", "book", "cloud", "code", "database", "layers", "split", "base", "link"})
+#: Icons of the sprite that a connector may name; another one is drawn as a feed.
+ICONS = frozenset(
+    "base book cloud code database document file-code folder folder-open git git-merge globe layers link source split wiki".split()
+)
 COUNTS: tuple[tuple[str, Any], ...] = (
     ("created", gettext_lazy("new")),
-    ("updated", gettext_lazy("changed")),
+    ("updated", pgettext_lazy("count", "changed")),
     ("renamed", gettext_lazy("renamed")),
     ("deleted", gettext_lazy("deleted")),
     ("held", gettext_lazy("held")),
@@ -194,6 +197,23 @@ def setup_steps(base: KnowledgeBase, source: DataSource | None, current: int) ->
         {"label": label, "number": at, "href": address if at != current else "", "current": at == current, "done": at < current}
         for at, (label, address) in enumerate(zip(labels, addresses, strict=True), 1)
     ]
+
+
+def origin_marks(actor: Actor, documents: Sequence[Document]) -> dict[int, dict[str, Any]]:
+    """{primary key: what a row says of the source its document follows}, of those that follow one; one query."""
+    if not documents or not allowed(actor, "source.read"):
+        return {}
+    marks = {}
+    for document_pk, item in origins_of(actor=actor, documents=documents).items():
+        words = _("From the data source “%(name)s”") if item.state == SourceItem.State.LIVE else _("Gone at the data source “%(name)s”")
+        marks[document_pk] = {
+            "name": item.source.name,
+            "icon": icon_of(meta_of(item.source.type)),
+            "href": reverse("base-sources", args=[item.space_id, item.source.kb.uid]),
+            "words": words % {"name": item.source.name},
+            "gone": item.state != SourceItem.State.LIVE,
+        }
+    return marks
 
 
 def origin_facts(actor: Actor, document: Document) -> dict[str, Any] | None:

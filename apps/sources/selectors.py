@@ -121,7 +121,7 @@ def origins_of(*, actor: Actor, documents: Iterable[Document]) -> dict[int, Sour
     authorize(actor, "source.read")
     rows = SourceItem.objects.visible_to(actor).filter(state__in=(State.LIVE, State.HELD, State.KEPT), source__deleted_at__isnull=True)
     rows = rows.filter(document_id__in=[document.pk for document in documents])
-    return {row.document_id: row for row in rows.select_related("source").order_by("pk")}
+    return {row.document_id: row for row in rows.select_related("source__kb").order_by("pk")}
 
 
 def last_seen(*, actor: Actor, item: SourceItem) -> datetime | None:

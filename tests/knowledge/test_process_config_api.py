@@ -36,6 +36,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"parser_engine_rules": [{"file_types": ["md"], "engine": "ocr"}]}, "parser_engine_rules[0].file_types", ".md cannot be read"),
     ({"parser_engine_rules": [{"engine": "text"}]}, "parser_engine_rules[0].file_types", "needs the file types"),
     ({"image_pipeline": "deep"}, "image_pipeline", "no other pipelines"),
+    ({"image_pipeline_params": {"depth": "2"}}, "image_pipeline_params", "no other pipelines"),
+    ({"parser_engine_overrides": {"pdf": "magic"}}, "parser_engine_overrides", "Choose one with parser_engine_rules"),
     ({"asr_config": {"enabled": True}}, "asr_config", "Recordings"),
     ({"graph_enabled": True}, "graph_enabled", "not extracted here"),
     ({"extract_config": {"enabled": True}}, "extract_config", "not extracted here"),

@@ -105,6 +105,72 @@ def test_kill_of_everything_at_once_and_restart(ready: Any) -> None:
     assert_whole(stack, rest, base, document)
 
 
+PAIRS = 1000
+
+
+def pairs() -> list[dict[str, Any]]:
+    """Rows of which some fail, some are taken in part, some are merged with what is there, and most are new."""
+    rows = [
+        {
+            "standard_question": f"第 {n} 号业务如何办理",
+            "similar_questions": [f"{n} 号业务怎么办", f"办理 {n // 2} 号业务需要什么"],
+            "negative_questions": [f"如何取消 {n} 号业务"],
+            "answers": [f"请在第 {n} 号窗口办理。" if n % 97 else ""],
+            "tag_name": f"分类{n % 7}",
+        }
+        for n in range(PAIRS)
+    ]
+    return [*rows, {"standard_question": "Old", "similar_questions": ["Older"], "answers": ["New"]}, dict(rows[3])]
+
+
+def import_pairs(rest: Rest, base: str, at: Callable[[dict[str, Any]], None]) -> tuple[dict[str, Any], list[Any]]:
+    """(progress as it ended, entries); `at` hears the progress meanwhile."""
+    rest.data("POST", f"/knowledge-bases/{base}/faq/entry", {"standard_question": "Old", "answers": ["Old"]})
+    task = rest.data("POST", f"/knowledge-bases/{base}/faq/entries", {"mode": "append", "entries": pairs()})["task_id"]
+
+    def ended() -> dict[str, Any] | None:
+        progress = retrying(lambda: rest.call("GET", f"/faq/import/progress/{task}")).body["data"]
+        at(progress)
+        return progress if progress["status"] == "completed" else None
+
+    progress = until(ended, "the import has ended", timeout_s=200, every_s=0.05)
+    listed = [rest.data("GET", f"/knowledge-bases/{base}/faq/entries?page_size=1000&page={page}")["data"] for page in (1, 2)]
+    texts = ("standard_question", "similar_questions", "negative_questions", "answers", "tag_name", "is_enabled", "is_recommended")
+    return progress, sorted(([entry[name] for name in texts] for entry in [*listed[0], *listed[1]]), key=str)
+
+
+def test_kill_of_the_worker_while_it_takes_question_pairs(ready: Any) -> None:
+    stack, rest, _base = ready
+    calm, killed = rest.make_base("Calm", type="faq"), rest.make_base("Killed", type="faq")
+    undisturbed, entries = import_pairs(rest, calm, lambda _progress: None)
+    reached: list[int] = []
+
+    def kill(progress: dict[str, Any]) -> None:
+        stage = (1, 40)[len(reached)] if len(reached) < 2 else 101  # as soon as it works, and in the middle
+        if progress["status"] == "processing" and stage <= progress["progress"]:
+            reached.append(progress["progress"])
+            stack.wait_replaced("worker", stack.kill("worker"))
+
+    progress, same = import_pairs(rest, killed, kill)
+    assert len(reached) == 2 and reached[0] < reached[1] < 100, reached
+    assert same == entries
+    assert (len(entries), undisturbed["merged_count"], undisturbed["failed_count"]) == (PAIRS + 1 - 11, 1, 12)
+    counted = (
+        "total",
+        "processed",
+        "success_count",
+        "failed_count",
+        "partial_failed_count",
+        "added_count",
+        "merged_count",
+        "merge_details",
+    )
+    assert {name: progress[name] for name in counted} == {name: undisturbed[name] for name in counted}
+    assert [each["index"] for each in progress["success_entries"]] == [each["index"] for each in undisturbed["success_entries"]]
+    found = rest.data("POST", f"/knowledge-bases/{killed}/faq/search", {"query_text": "901 号业务怎么办"})
+    assert found[0]["standard_question"] == "第 901 号业务如何办理"
+
+
 @pytest.mark.skipif("KB_BROKER_URL" in os.environ, reason="the broker is no folder here")
 def test_a_wiped_broker_folder_costs_time_and_nothing_else(ready: Any) -> None:
     stack, rest, base = ready

@@ -197,3 +197,37 @@ def test_moderators_see_how_sources_stand_and_may_act(desk: Desk) -> None:
     assert desk.world.outsider.client.post(act).status_code == 302 and desk.source.status == "paused"
     runs = _text(desk.world.outsider, "/admin/runs/?kind=sync")
     assert "Sync a data source" in runs and "Notes" in runs
+
+
+def test_rows_and_the_reader_mark_what_a_source_brought(desk: Desk, django_assert_max_num_queries: Any) -> None:
+    desk.make(deletion_policy="hold")
+    desk.shelf.fill(2)
+    desk.sync()
+    own = desk.world.member.upload(desk.world.base, b"own text", name="own.txt").json()["data"]["id"]
+    mark = f'<a class="doc__origin" href="{_tab(desk)}" data-tooltip="From the data source “Notes”"'
+
+    def page(path: str) -> str:
+        return str(desk.world.member.client.get(path, headers={"Accept-Language": "en"}).content.decode())
+
+    base, space = desk.world.base.uid, desk.world.space.pk
+    assert (page(f"/s/{space}/bases/{base}/").count(mark), page(f"/s/{space}/bases/{base}/?view=cards").count(mark)) == (2, 2)
+    assert mark in page(f"/s/{space}/documents/{desk.documents()['Note 1'].uid}/")
+    assert "doc__origin" not in page(f"/s/{space}/documents/{own}/")
+    desk.shelf.drop("id-1")
+    desk.sync()
+    assert "Gone at the data source “Notes”" in page(f"/s/{space}/documents/{desk.documents()['Note 1'].uid}/")
+    desk.world.admin.delete(f"datasource/{desk.source.uid}")
+    assert "doc__origin" not in page(f"/s/{space}/bases/{base}/"), "of a source that is gone there is nothing to open"
+
+
+def test_every_kind_has_an_icon_of_the_set() -> None:
+    import json
+
+    from apps.portal.sources import ICONS, icon_of
+    from apps.sources.plugins.protocol import connectors
+    from tests.support.stack import ROOT
+
+    assert set(json.loads((ROOT / "static/src/icons.json").read_text("utf-8"))) >= ICONS
+    metas = [connectors.get(name).meta for name in connectors.names() if name != scripted.TYPE]
+    assert [meta.type for meta in metas if icon_of(meta) != meta.icon] == []
+    assert [meta.type for meta in metas if meta.icon == "source"] == ["rss"]

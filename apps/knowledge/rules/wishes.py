@@ -34,6 +34,7 @@ NO_VISION = _(
 )
 SPEECH = _("Recordings cannot be turned into text here. Leave this out of the request.")
 GRAPH = _("Entities and relations are not extracted here. Leave this out of the request.")
+OVERRIDES = _("Parsers take no settings of their own here. Choose one with parser_engine_rules, and leave this out of the request.")
 PIPELINES = _("There are no other pipelines for pictures here. Leave this out of the request.")
 
 
@@ -94,7 +95,9 @@ def _check_possible(kept: dict[str, Any], field: str) -> None:
         ("asr_config", bool(kept.get("asr_config", {}).get("enabled")), SPEECH),
         ("graph_enabled", kept.get("graph_enabled") is True, GRAPH),
         ("extract_config", bool(kept.get("extract_config", {}).get("enabled")), GRAPH),
+        ("parser_engine_overrides", bool(kept.get("parser_engine_overrides")), OVERRIDES),
         ("image_pipeline", bool(kept.get("image_pipeline")), PIPELINES),
+        ("image_pipeline_params", bool(kept.get("image_pipeline_params")), PIPELINES),
     )
     for name, is_wanted, why in wanted:
         if is_wanted:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from apps.common.actor import Actor
 from apps.knowledge.models import Document
 from apps.knowledge.selectors import original_name
-from apps.portal.sources import origin_facts
+from apps.portal.sources import meta_of, origin_facts
 
 CHANNELS = {"web": gettext_lazy("Portal"), "api": gettext_lazy("API")}
 HIDDEN_METADATA = frozenset(
@@ -37,11 +37,12 @@ def _when(moment: Any) -> str | None:
 
 
 def _about(document: Document) -> list[dict[str, Any]]:
+    connector = meta_of(document.channel)
     items: list[dict[str, Any]] = [
         {"label": _("Title"), "value": document.title},
         {"label": _("Folder"), "value": document.folder_path.replace("/", " / ") or _("none")},
-        {"label": _("Added by"), "value": document.creator.username if document.creator else None},
-        {"label": _("Came by"), "value": str(CHANNELS.get(document.channel, document.channel))},
+        {"label": _("Added by"), "value": document.creator.username if document.creator else _("a data source") if connector else None},
+        {"label": _("Came by"), "value": str(connector.name if connector else CHANNELS.get(document.channel, document.channel))},
         {"label": _("Added"), "value": _when(document.created_at)},
         {"label": _("Changed"), "value": _when(document.updated_at)},
         {"label": _("Id"), "value": str(document.uid), "mono": True, "copyable": True},

@@ -317,7 +317,7 @@ class LarkDrive(_Drive):
         "lark_drive",
         _("Lark drive"),
         _("Documents in shared folders of Lark."),
-        "feishu",
+        "folder-open",
         0,
         "oauth2",
         _CAN,

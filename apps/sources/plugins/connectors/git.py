@@ -36,7 +36,7 @@ class Repository(Plugin):
         "git",
         _("Git repository"),
         _("Markdown and other documents in a branch of a Git repository."),
-        "file-code",
+        "git",
         8,
         "token",
         ("incremental", "deletion_sync", "hierarchical"),

@@ -40,7 +40,7 @@ class GitLab(Plugin):
         "gitlab",
         _("GitLab"),
         _("Documents in projects of a GitLab."),
-        "file-code",
+        "git-merge",
         8,
         "token",
         ("incremental", "hierarchical"),
