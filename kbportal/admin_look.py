@@ -84,6 +84,7 @@ UNFOLD: dict[str, Any] = {
                 "items": [
                     _item(_("Spaces"), "workspaces", "admin:spaces_space_changelist"),
                     _item(_("Knowledge bases"), "library_books", "admin:knowledge_knowledgebase_changelist"),
+                    _item(_("FAQ entries"), "quiz", "admin:faq_faqentry_changelist"),
                     _item(_("Data sources"), "sync", "admin:sources_datasource_changelist"),
                     _item(_("People"), "group", "admin:accounts_user_changelist"),
                     _item(_("Storage"), "hard_drive", "admin:storage"),

@@ -16,6 +16,7 @@ from apps.common.jobs.models import RunState
 from apps.knowledge import files
 from apps.knowledge.events import DocumentsRefiled, DocumentStored
 from apps.knowledge.models import Chunk, Document, DocumentImage, DocumentTag, KnowledgeBase, MoveRun, ParseStatus, Tag
+from apps.knowledge.reasons import move_problem
 from apps.knowledge.rules.documents import has_source
 
 CHUNKS_AT_ONCE = 500
@@ -77,7 +78,7 @@ def work_move(claim: Claim) -> None:
     state = RunState.FAILED if everything_failed else RunState.DONE
     with transaction.atomic():
         claim.rows().update(progress_done=done, progress_failed=len(failures))
-        if claim.finish(state, reason="move_failed" if everything_failed else "", error="; ".join(failures)[:4000]):
+        if claim.finish(state, reason="move_failed" if everything_failed else "", error="\n".join(failures)[:4000]):
             _record_end(actor, run, len(failures), everything_failed)
 
 
@@ -85,13 +86,13 @@ def _move_one(actor: Actor, run: Any, target: KnowledgeBase | None, pk: int) -> 
     """Why a document could not be moved; "" when it is in the target now (also when it was there already)."""
     document = Document.objects.select_for_update(of=("self",)).filter(pk=pk, deleted_at__isnull=True).first()
     if target is None:
-        return "the target base was deleted"
+        return move_problem("target_deleted")
     if document is None:
-        return f"document {pk} was deleted"
+        return move_problem("deleted")
     if document.kb_id == target.pk:
         return ""
     if document.kb_id != run.source_ref:
-        return f"{document.title}: it is in another base by now"
+        return move_problem("elsewhere", document.title)
     values: dict[str, Any] = {"kb": target, "index_rev": F("index_rev") + 1, "updated_at": timezone.now()}
     again = run.mode == MoveRun.Mode.REPARSE and has_source(document)
     if again:
@@ -100,7 +101,7 @@ def _move_one(actor: Actor, run: Any, target: KnowledgeBase | None, pk: int) -> 
         with transaction.atomic():
             Document.objects.filter(pk=pk).update(**values)
     except IntegrityError:
-        return f"{document.title}: the target base has the same content already"
+        return move_problem("same_content", document.title)
     Chunk.objects.filter(document_id=pk).update(kb=target)
     DocumentImage.objects.filter(document_id=pk).update(kb=target)
     DocumentTag.objects.filter(document_id=pk).delete()

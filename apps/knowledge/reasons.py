@@ -304,3 +304,25 @@ def copy_error(state: str, reason: str) -> str:
     if state != "failed":
         return ""
     return str(COPY_ENDS.get(reason, _("Something went wrong on our side. Copy again; if it happens again, tell the administrator.")))
+
+
+MOVE_PROBLEMS: dict[str, Any] = {
+    "target_deleted": _("The target base was deleted meanwhile."),
+    "deleted": _("A document was deleted meanwhile."),
+    "elsewhere": _("%(title)s: it is in another base by now."),
+    "same_content": _("%(title)s: the target base has the same content already."),
+}
+
+
+def move_problem(code: str, title: str = "") -> str:
+    """Why a document stayed where it was, as a run keeps it: one line of a code and the title, in no language."""
+    return f"{code}\t{' '.join(title.split())}".rstrip("\t")
+
+
+def move_problems(kept: str) -> list[str]:
+    """What a run kept, in the reader's language; lines of another kind as they are."""
+    told = []
+    for line in filter(None, kept.split("\n")):
+        code, _tab, title = line.partition("\t")
+        told.append(str(MOVE_PROBLEMS[code]) % {"title": title} if code in MOVE_PROBLEMS else line)
+    return list(dict.fromkeys(told))

@@ -248,3 +248,30 @@ def test_no_page_of_it_is_for_outsiders(faq: FaqWorld) -> None:
         assert page(faq, tail, person=faq.outsider).status_code in (403, 404)
     with unscoped("test"):
         assert FaqEntry.objects.count() == 1
+
+
+def test_moderators_list_entries_and_read_their_texts_only_for_a_reason(faq: FaqWorld) -> None:
+    entry = faq.add("如何重设密码", "打开登录页面。", similar_questions=("忘记密码",), is_recommended=True)
+    faq.add("Switched off", "B", is_enabled=False)
+    faq.add("Elsewhere", "C", base=faq.other_faq)
+    user = faq.outsider.user
+    user.is_staff = True
+    user.save()
+
+    def page(tail: str) -> str:
+        answer = faq.outsider.client.get(f"/admin/faq/faqentry/{tail}", headers={"Accept-Language": "en"})
+        assert answer.status_code == 200, answer.content[:500]
+        return str(answer.content.decode())
+
+    listed = page("")
+    assert all(word in listed for word in ("如何重设密码", "Switched off", "Elsewhere", "Support"))
+    assert "打开登录页面" not in listed and "忘记密码" not in listed
+    assert ("Switched off" in page("?state=off"), "如何重设密码" in page("?state=off")) == (True, False)
+    assert ("如何重设密码" in page("?state=best"), "Switched off" in page("?state=best")) == (True, False)
+    assert ("Elsewhere" in page(f"?space={faq.space.pk}"), "Elsewhere" in page("?q=elsewhere")) == (False, True)
+    shown = page(f"{entry.pk}/change/")
+    assert "忘记密码" not in shown and "打开登录页面" not in shown and str(entry.seq_id) in shown
+    asked = faq.outsider.client.get(f"/admin/contents/{entry.document_id}/")
+    assert asked.status_code == 302 and f"/admin/open/{faq.space.pk}/" in asked["Location"]
+    faq.member.delete(faq.path("entries"), {"ids": [entry.seq_id]})
+    assert ("如何重设密码" in page(""), "如何重设密码" in page("?state=gone")) == (False, True)

@@ -87,6 +87,12 @@ def test_own_id_is_honoured_once(world: Any) -> None:
     assert world.admin.post("knowledge-bases", {"name": "A", "id": mine}).json()["data"]["id"] == mine
     again = world.admin.post("knowledge-bases", {"name": "B", "id": mine})
     assert (again.status_code, again.json()["error"]["code"]) == (409, 1005)
+    world.admin.delete(f"knowledge-bases/{mine}")
+    deleted = world.admin.post("knowledge-bases", {"name": "B", "id": mine})
+    foreign = world.admin.post("knowledge-bases", {"name": "B", "id": str(world.other_base.uid)})
+    assert again.json() == deleted.json() == foreign.json(), "taken is taken: nothing tells whose it is, or whether it is still there"
+    assert (again.status_code, deleted.status_code, foreign.status_code) == (409, 409, 409)
+    assert world.outsider.get(f"knowledge-bases/{world.other_base.uid}").json()["data"]["name"] == world.other_base.name
 
 
 def test_malformed_json_is_400_in_the_envelope(world: Any) -> None:

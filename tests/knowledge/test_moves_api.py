@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils import translation
+
 from apps.common.scope import unscoped
 from apps.knowledge.events import DocumentStored
-from apps.knowledge.models import Chunk, Document, DocumentTag, Tag
+from apps.knowledge.models import Chunk, Document, DocumentTag, MoveRun, Tag
+from apps.knowledge.reasons import move_problems
 
 
 def tag(base: Any, name: str) -> Tag:
@@ -53,6 +56,9 @@ def test_move_to_another_base(world: Any, run_jobs: Any, heard: Any) -> None:
     done = world.member.get(progress).json()["data"]
     assert (done["status"], done["progress"], done["total"], done["processed"], done["failed"]) == ("completed", 100, 2, 2, 1)
     assert isinstance(done["created_at"], int)
+    assert done["error"] == f"{clash_here.title}: the target base has the same content already."
+    with unscoped("test look"), translation.override("zh-hans"):
+        assert move_problems(MoveRun.objects.get().error) == [f"{clash_here.title}：目标知识库中已有相同内容。"]
     moved = world.member.get(f"knowledge/{document.uid}").json()["data"]
     assert (moved["knowledge_base_id"], moved["tags"], moved["folder_path"]) == (str(second.uid), None, "f")
     with unscoped("test look"):

@@ -200,6 +200,7 @@ def test_nothing_but_our_pages_is_registered() -> None:
     assert sorted(model._meta.label for model in admin.site._registry) == [
         "accounts.User",
         "admin.LogEntry",
+        "faq.FaqEntry",
         "knowledge.Document",
         "knowledge.KnowledgeBase",
         "retrieval.RetrievalLog",

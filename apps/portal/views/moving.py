@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from apps.common.errors import Conflict, InvalidInput, NotFound
 from apps.common.jobs.models import RunState
 from apps.knowledge.models import Document, KnowledgeBase, MoveRun, ParseStatus
+from apps.knowledge.reasons import move_problems
 from apps.knowledge.selectors import ARCHIVE_LIMIT, base_get, move_get, move_targets
 from apps.knowledge.services import documents_move
 from apps.portal import links
@@ -119,7 +120,7 @@ def progress_context(base: KnowledgeBase, run: MoveRun, target: KnowledgeBase | 
         "run": run,
         "ended": ended,
         "text": text,
-        "problems": [line for line in (run.error or "").split("; ") if line][:20] if ended else [],
+        "problems": move_problems(run.error)[:20] if ended else [],
         "target": target,
         "target_href": links.base_url(target) if target is not None else "",
         "dialog_title": _("Moving documents"),

@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 
 from apps.knowledge.models import CopyRun, MoveRun
-from apps.knowledge.reasons import copy_error
+from apps.knowledge.reasons import copy_error, move_problems
 
 
 class TaskProgressOut(serializers.Serializer[Any]):
@@ -51,6 +51,9 @@ class TaskProgressOut(serializers.Serializer[Any]):
 class MoveProgressOut(TaskProgressOut):
     source_kb_id = serializers.UUIDField(source="source_uid")
     target_kb_id = serializers.UUIDField(source="target_uid")
+
+    def get_error(self, run: MoveRun) -> str:
+        return " ".join(move_problems(run.error))
 
     def get_message(self, run: MoveRun) -> str:
         return str(
