@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -98,6 +99,29 @@ def test_every_two_characters_of_a_question_are_found(faq: FaqWorld, word: str) 
     assert hit["keyword_score"] > 0
     answer = faq.member.post(f"knowledge-bases/{faq.faq.uid}/hybrid-search", {"query_text": word}).json()
     assert (answer["data"][0]["chunk_type"], answer["legs"]["text"]["hits"]) == ("faq", 1)
+
+
+CHINESE = (
+    ("发票抬头写错了怎么改", ("发票名称不对怎么办",), "请在开票后三十天内联系财务部，附上营业执照的照片。"),
+    ("传感器离线之后如何恢复", ("设备断线了", "读数一直不更新"), "先检查电源与网线；若指示灯闪红，请长按复位键五秒。"),
+    ("員工的帳號被鎖定", ("忘記密碼",), "聯絡資訊中心重設。"),
+)
+
+
+def test_every_two_chinese_characters_that_stand_side_by_side_are_found(faq: FaqWorld) -> None:
+    """Of every question and every answer, whatever else is in the base, and written either way."""
+    made = {create(faq, standard, similar_questions=list(similar), answers=[answer])["id"]: (standard, *similar, answer)
+            for standard, similar, answer in CHINESE}  # fmt: skip
+    pairs = {
+        (entry, run[at : at + 2])
+        for entry, texts in made.items()
+        for run in re.findall(r"[\u4e00-\u9fff]+", "|".join(texts))
+        for at in range(len(run) - 1)
+    }
+    assert len(pairs) == 92
+    missed = [(entry, pair) for entry, pair in sorted(pairs) if entry not in [hit["id"] for hit in ask(faq, pair)]]
+    assert missed == []
+    assert [hit["standard_question"] for hit in ask(faq, "锁定")] == ["員工的帳號被鎖定"]
 
 
 def test_thresholds_counts_and_shapes(faq: FaqWorld) -> None:

@@ -53,9 +53,7 @@ def test_a_move_names_what_stays_and_what_is_lost_and_shows_how_far_it_is(shelf:
     with unscoped("test data"):
         run = MoveRun.objects.get()
         assert sorted(run.document_refs) == sorted(document.pk for document in ready)
-        MoveRun.objects.update(
-            state=RunState.DONE, progress_done=2, progress_failed=1, error="same_content\tb.txt"
-        )
+        MoveRun.objects.update(state=RunState.DONE, progress_done=2, progress_failed=1, error="same_content\tb.txt")
     told = shelf.admin.get(shelf.url(f"bulk/move/{run.task_id}"), headers=HTMX)
     assert "1 of 2 documents moved; 1 stayed where they were." in text_of(told) and "the same content already" in text_of(told)
     assert "data-poll" not in told.content.decode() and "kb:changed" in told["HX-Trigger"]
