@@ -11,7 +11,7 @@ from apps.common.actor import Actor
 from apps.common.errors import NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import Document, KnowledgeBase
-from apps.knowledge.selectors import as_uuid
+from apps.knowledge.selectors import as_uuid, base_get
 from apps.wiki.models import PageSlug, WikiPage
 from apps.wiki.selectors.bases import check_wiki
 from apps.wiki.slugs import link_key
@@ -31,7 +31,7 @@ def page_at(*, actor: Actor, base: KnowledgeBase, slug: str) -> WikiPage:
     found = PageSlug.objects.filter(kb=base, slug=key).values_list("page_id", flat=True).first() if key else None
     page = rows.filter(pk=found).first() if found else None
     if page is None:
-        raise NotFound(_("There is no such page in this wiki."), code="page_not_found")
+        raise NotFound(_("There is no such page in this wiki."))
     return page  # type: ignore[no-any-return]
 
 
@@ -41,7 +41,7 @@ def page_get(*, actor: Actor, base: KnowledgeBase, page_id: Any) -> WikiPage:
     uid = as_uuid(page_id)
     page = rows.filter(uid=uid).first() if uid else None
     if page is None:
-        raise NotFound(_("There is no such page in this wiki."), code="page_not_found")
+        raise NotFound(_("There is no such page in this wiki."))
     return page  # type: ignore[no-any-return]
 
 
@@ -55,3 +55,10 @@ def page_of_document(*, actor: Actor, document: Document) -> WikiPage | None:
     """The page a document of the type `page` is, when the actor may read it."""
     authorize(actor, "wiki.read", document)
     return WikiPage.objects.visible_to(actor).filter(document=document).select_related("kb").first()  # type: ignore[no-any-return]
+
+
+def wiki_base_get(*, actor: Actor, kb_id: Any) -> KnowledgeBase:
+    """A base that has a wiki. Raises: NotFound for a base that is not there or not the actor's; InvalidInput without a wiki."""
+    base = base_get(actor=actor, kb_id=kb_id)
+    check_wiki(base)
+    return base

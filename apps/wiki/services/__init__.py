@@ -1,5 +1,7 @@
 """Writes of this context."""
 
+from apps.wiki.services.folders import folder_create, folder_delete, folder_update
+from apps.wiki.services.issues import issue_raise, issue_status_set
 from apps.wiki.services.pages import (
     PageWritten,
     page_change,
@@ -13,9 +15,17 @@ from apps.wiki.services.pages import (
     pages_move,
 )
 from apps.wiki.services.proposals import page_propose, proposal_accept, proposal_reject
+from apps.wiki.services.repair import links_rebuild, links_repair, wiki_fix
 
 __all__ = [
     "PageWritten",
+    "folder_create",
+    "folder_delete",
+    "folder_update",
+    "issue_raise",
+    "issue_status_set",
+    "links_rebuild",
+    "links_repair",
     "page_change",
     "page_create",
     "page_delete",
@@ -28,4 +38,5 @@ __all__ = [
     "pages_move",
     "proposal_accept",
     "proposal_reject",
+    "wiki_fix",
 ]

@@ -50,7 +50,7 @@ def page_create(
     check_wiki(base)
     draft, note = checked(draft), clean_note(note)
     if draft.folder is not None and draft.folder.kb_id != base.pk:
-        raise NotFound(_("There is no such folder in this wiki."), code="folder_not_found", field="folder_id")
+        raise NotFound(_("There is no such folder in this wiki."), field="folder_id")
     for number in range(2, 100):
         try:
             with transaction.atomic():
@@ -180,7 +180,7 @@ def page_revert(*, actor: Actor, page: WikiPage, version: int, expected_version:
             raise InvalidInput(_("This is the current version."), field="version", code="version_current")
         old = PageRevision.objects.filter(page=page, version=version).first()
         if old is None:
-            raise NotFound(_("This version of the page is not kept any more."), code="version_not_found", field="version")
+            raise NotFound(_("This version of the page is not kept any more."), field="version")
         change = PageChange(old.title, old.content, old.summary, old.page_type, old.status, tuple(old.aliases))
         return page_change(actor=actor, page=page, change=change, source=Source.REVERT, note=note, action="revert")
 
@@ -223,7 +223,7 @@ def pages_move(*, actor: Actor, base: KnowledgeBase, pages: Sequence[WikiPage], 
     """Put pages of one base into a folder, or into none; how many were elsewhere. Raises: NotFound for a folder of another base."""
     authorize(actor, "wiki.write", base)
     if folder is not None and folder.kb_id != base.pk:
-        raise NotFound(_("There is no such folder in this wiki."), code="folder_not_found", field="folder_id")
+        raise NotFound(_("There is no such folder in this wiki."), field="folder_id")
     with transaction.atomic():
         rows = WikiPage.objects.live().filter(kb=base, pk__in=[page.pk for page in pages]).select_related("folder").order_by("pk")
         moved = [row for row in rows.select_for_update(of=("self",)) if row.folder_id != (folder.pk if folder else None)]
@@ -268,7 +268,7 @@ def locked(page: WikiPage) -> WikiPage:
     rows = WikiPage.objects.select_related("kb", "document", "folder").live()
     found = rows.select_for_update(of=("self",)).filter(pk=page.pk).first()
     if found is None:
-        raise NotFound(_("This page was deleted in the meantime."), code="page_not_found")
+        raise NotFound(_("This page was deleted in the meantime."))
     return found  # type: ignore[no-any-return]
 
 
@@ -278,7 +278,6 @@ def check_version(page: WikiPage, expected: int | None) -> None:
         raise Conflict(
             _("Someone changed this page in the meantime. Compare theirs with yours and save again."),
             code="version_conflict",
-            api_code=1005,
             current_version=page.version,
             title=page.title,
             content=shown_content(page),
