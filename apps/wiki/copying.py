@@ -66,7 +66,9 @@ def sources_follow(kb_id: int) -> int:
     """Claims and sources of a copied wiki rest on the copies of their documents from now on; how many claims do."""
     rows = PageClaim.objects.filter(page__kb_id=kb_id, document__isnull=False).exclude(document__kb_id=kb_id)
     claims = list(rows.select_related("document"))
-    sources = list(PageSource.objects.filter(page__kb_id=kb_id, document__isnull=False).exclude(document__kb_id=kb_id).select_related("document"))
+    sources = list(
+        PageSource.objects.filter(page__kb_id=kb_id, document__isnull=False).exclude(document__kb_id=kb_id).select_related("document")
+    )
     copies = _copies(kb_id, {row.document for row in [*claims, *sources] if row.document is not None})
     chunks = _passages([pk for row in claims for pk in row.chunk_ids], {copy.pk: old for old, copy in copies.items()})
     for row in [*claims, *sources]:

@@ -56,4 +56,3 @@ def folder_made(space_id: int, kb_id: int, path: str, *, made_by_run: bool = Fal
             made_by_run=made_by_run,
         )
     return parent
-

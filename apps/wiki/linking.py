@@ -34,7 +34,7 @@ def resolve(kb_id: int, keys: Iterable[str]) -> dict[str, int]:
 
 
 def links_write(page: WikiPage, known: Mapping[str, int] | None = None) -> None:
-    """Rows for the links of a page's text. A link that was there keeps its page; `known` says which page a key means, where that is known."""
+    """Rows for the links of a page's text. A link that was there keeps its page; `known`: {key: the page it means}, where that is known."""
     wanted = markup.links_of(page.content)
     rows = {row.key: row for row in PageLink.objects.filter(page=page)}
     keep = {key: row.target_id for key, row in rows.items() if row.target_id is not None} | dict(known or {})

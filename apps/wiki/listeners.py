@@ -52,7 +52,7 @@ def _documents_restored(event: DocumentsRestored) -> None:
         known = {key: target for key, target in page.trashed.get("links", {}).items() if _is_live(page.kb_id, target)}
         links_write(page, known)
         page.content = current_text(page.content, turned([page.pk]).get(page.pk, {}))
-        links_write(page, {slug: pk for slug, pk in _targets(page)})
+        links_write(page, dict(_targets(page)))
         links_mend(page)
         page.trashed = {}
         page.save(update_fields=["content", "trashed"])
@@ -105,5 +105,3 @@ def _base_deleted(event: BaseDeleted) -> None:
     WikiRun.objects.filter(kb_ref=event.kb_id, state__in=LIVE).update(
         state=RunState.CANCELLED, reason="deleted", finished_at=timezone.now(), claim_token=None, cancel_requested=True
     )
-
-

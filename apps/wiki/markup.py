@@ -11,7 +11,8 @@ from apps.wiki.slugs import link_key
 #: Handles by which a model names passages; none may stay in a text (contract content 5.2).
 _HANDLE = re.compile(r" ?\[c\d{3,}\]")
 _CODE = re.compile(
-    r"(?P<fence>^[ ]{0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*(?=\n|\Z)|^[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n.*\Z)"
+    r"(?P<fence>^[ ]{0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?\n)??[ ]{0,3}(?P=mark)[`~]*[ \t]*(?=\n|\Z)"
+    r"|^[ ]{0,3}(?:`{3,}|~{3,})[^\n]*\n.*\Z)"
     r"|(?P<span>(?<!`)(?P<ticks>`+)(?!`)[^\n]*?[^`\n](?P=ticks)(?!`))",
     re.M | re.S,
 )
@@ -21,7 +22,7 @@ _ANCHOR = re.compile(r"\[\^([A-Za-z0-9_-]{1,32})\](?!:)")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One link as it stands in a text. `key` is what it is looked up by, `heading` what follows `#`, `label` what is read (may be empty)."""
+    """One link as it stands in a text. `key` is what it is looked up by, `heading` follows `#`, `label` is what is read (or empty)."""
 
     key: str
     target: str
@@ -46,8 +47,9 @@ def prose(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _link(found: re.Match[str]) -> Link:
-    target, _hash, heading = found[1].partition("#")
-    return Link(link_key(found[1]), target.strip() or found[1].strip(), (found[2] or "").strip(), heading.strip())
+    whole = found[1].rstrip("\\")  # a bar inside a table is written \\|
+    target, _hash, heading = whole.partition("#")
+    return Link(link_key(whole), target.strip() or whole.strip(), (found[2] or "").strip(), heading.strip())
 
 
 def links_of(text: str) -> list[Link]:
@@ -89,6 +91,15 @@ def without_anchors(text: str, *, unless: Callable[[str], bool] = lambda _anchor
     """The text without marks of claims, but for those kept."""
     return "".join(
         _ANCHOR.sub(lambda found: found[0] if unless(found[1]) else "", piece) if is_prose else piece for is_prose, piece in prose(text)
+    )
+
+
+def marked(text: str, written: Callable[[Link], str | None], mark: Callable[[str], str | None]) -> str:
+    """The text with each link and each mark of a claim written anew; None leaves one as it stands."""
+    linked = with_links(text, written)
+    return "".join(
+        _ANCHOR.sub(lambda found: found[0] if (made := mark(found[1])) is None else made, piece) if is_prose else piece
+        for is_prose, piece in prose(linked)
     )
 
 

@@ -12,7 +12,10 @@ SHOWN = 200
 
 
 def record(actor: Actor, action: str, page: WikiPage, *, note: str = "", changes: dict[str, dict[str, Any]] | None = None) -> None:
-    """One row: what was done to which page. `action`: ingest retract manual_create manual_edit manual_rename manual_move manual_delete revert."""
+    """One row: what was done to which page.
+
+    `action`: ingest retract manual_create manual_edit manual_rename manual_move manual_delete revert.
+    """
     audit(
         actor,
         "wiki.content_changed",

@@ -224,7 +224,7 @@ def sources_add(page: WikiPage, documents: Sequence[Document]) -> None:
 
 
 def state_follow(page: WikiPage) -> str:
-    """Set the state of a page by those of its sources: withdrawn when one is gone, changed when one has changed. In the same transaction."""
+    """Set the state of a page by those of its sources and claims: withdrawn when one is gone, else changed when one has changed."""
     states = set(PageSource.objects.filter(page=page).values_list("state", flat=True))
     states |= set(PageClaim.objects.filter(page=page).values_list("state", flat=True))
     order = (WikiPage.State.SOURCE_WITHDRAWN, WikiPage.State.SOURCE_CHANGED)

@@ -19,6 +19,8 @@ from apps.knowledge.services import Arrival, base_create, document_upload
 from apps.knowledge.services.tags import tag_create
 from apps.llm.models import Model
 from apps.sources.models import DataSource, SourceItem, SyncRun
+from apps.wiki.drafts import PageChange, PageDraft
+from apps.wiki.services import folder_create, issue_raise, page_change, page_create, page_propose
 
 TEXT = "The pump is replaced every five years."
 
@@ -52,9 +54,6 @@ UNKNOWN["row_id"] = 999_999_999
 UNKNOWN["entry_id"] = 999_999_999_999
 UNKNOWN["page_slug"] = "no/such/page"
 UNKNOWN["faq_task_id"] = f"faq_import_1_1700000000000_0123abcd_{uuid.UUID(int=99)}"
-from apps.wiki.drafts import PageChange, PageDraft
-from apps.wiki.services import folder_create, issue_raise, page_change, page_create, page_propose
-
 
 
 def converse(actor: Actor, chunk: Chunk) -> tuple[ChatSession, Message]:

@@ -16,7 +16,19 @@ def made(wiki: WikiWorld, **body: Any) -> dict[str, Any]:
 
 
 def test_t14_a_base_without_a_wiki_says_so_on_every_route(wiki: WikiWorld) -> None:
-    for tail in ("pages", "pages/a", "folders", "index", "stats", "search?q=a", "lint", "issues", "revisions/a", "proposals", "broken-links"):
+    for tail in (
+        "pages",
+        "pages/a",
+        "folders",
+        "index",
+        "stats",
+        "search?q=a",
+        "lint",
+        "issues",
+        "revisions/a",
+        "proposals",
+        "broken-links",
+    ):
         answer = wiki.member.get(wiki.path(tail, wiki.base))
         assert answer.status_code == 400, tail
         assert answer.json()["error"].startswith("error code: 1000, error message: Wiki feature is not enabled"), tail
@@ -157,7 +169,9 @@ def test_t17_folders(wiki: WikiWorld) -> None:
     moved = wiki.member.put(wiki.path(f"folders/{team['id']}"), {"name": "Crew", "parent_id": "", "move_parent": True}).json()
     assert (moved["path"], moved["page_count"]) == ("Crew", 1)
     assert wiki.page("ada")["category_path"] == ["Crew"]
-    assert wiki.member.put(wiki.path(f"folders/{team['id']}"), {"parent_id": people["id"]}).json()["path"] == "Crew", "only with move_parent"
+    assert wiki.member.put(wiki.path(f"folders/{team['id']}"), {"parent_id": people["id"]}).json()["path"] == "Crew", (
+        "only with move_parent"
+    )
     assert wiki.member.delete(wiki.path(f"folders/{people['id']}")).status_code == 204
 
 

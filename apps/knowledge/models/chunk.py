@@ -36,7 +36,7 @@ class Chunk(SpaceOwned):
 
     A passage of the type `faq` belongs to a question pair. Its `metadata["faq"]` holds `indexed` (the text it is found by) and `question`;
     in the first one of a pair also `questions`, `negatives` and `answers`. `content` is what is read: the question and its answers.
-    One of the type `wiki_page` belongs to a page of the wiki; `metadata["wiki"]["names"]` of the first one are what else the page is found by.
+    One of the type `wiki_page` belongs to a page of the wiki; `metadata["wiki"]["names"]` of the first one: what else it is found by.
     """
 
     class Type(models.TextChoices):

@@ -13,13 +13,13 @@ from apps.wiki.api import serializers as s
 from apps.wiki.api.views import TAGS, WRITES, WikiView, words
 
 
-class IndexView(WikiView):
+class WikiIndexView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "Read the index of a wiki: pages by type",
             query=s.IndexQuery,
-            reply=s.IndexOut,
+            reply=s.WikiIndexOut,
             shape="bare",
             description="`next_cursor` of a group goes on in all groups asked for.",
             tags=TAGS,
@@ -29,13 +29,11 @@ class IndexView(WikiView):
     def get(self, request: Any, wiki_kb_id: str) -> Response:
         asked, base = self.asked(), self.base(wiki_kb_id)
         types, limit = selectors.clean_types(words(asked.get("types", ""))), min(asked["limit"] or 50, 200)
-        return self.render(
-            selectors.wiki_index(actor=self.actor, base=base, types=types, limit=limit, cursor=asked.get("cursor", ""))
-        )
+        return self.render(selectors.wiki_index(actor=self.actor, base=base, types=types, limit=limit, cursor=asked.get("cursor", "")))
 
 
-class StatsView(WikiView):
-    operations = {"GET": Op("wiki.read", "Read the figures of a wiki", reply=s.StatsOut, shape="bare", tags=TAGS)}
+class WikiStatsView(WikiView):
+    operations = {"GET": Op("wiki.read", "Read the figures of a wiki", reply=s.WikiStatsOut, shape="bare", tags=TAGS)}
 
     def get(self, request: Any, wiki_kb_id: str) -> Response:
         stats = selectors.wiki_stats(actor=self.actor, base=self.base(wiki_kb_id))
@@ -43,13 +41,13 @@ class StatsView(WikiView):
         return self.render(stats)
 
 
-class SearchView(WikiView):
+class WikiSearchView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "Search the pages of a wiki",
             query=s.SearchQuery,
-            reply=s.PagesOut,
+            reply=s.WikiPagesOut,
             shape="bare",
             invalid_code=1000,
             description="Pages that hold every word, in title, other names, address, summary or text; those in the title first.",
@@ -65,8 +63,8 @@ class SearchView(WikiView):
         return self.render({"pages": pages})
 
 
-class LintView(WikiView):
-    operations = {"GET": Op("wiki.read", "Look a wiki over for what is wrong with it", reply=s.LintOut, shape="bare", tags=TAGS)}
+class WikiLintView(WikiView):
+    operations = {"GET": Op("wiki.read", "Look a wiki over for what is wrong with it", reply=s.WikiLintOut, shape="bare", tags=TAGS)}
 
     def get(self, request: Any, wiki_kb_id: str) -> Response:
         base = self.base(wiki_kb_id)
@@ -75,9 +73,9 @@ class LintView(WikiView):
         return self.render({**told, "stats": lint.stats, "summary": lint.summary})
 
 
-class RebuildLinksView(WikiView):
+class WikiRebuildLinksView(WikiView):
     operations = {
-        "POST": Op("wiki.write", "Work out the links of every page again", body=Empty, reply=s.MessageOut, shape="bare", tags=TAGS)
+        "POST": Op("wiki.write", "Work out the links of every page again", body=Empty, reply=s.WikiMessageOut, shape="bare", tags=TAGS)
     }
 
     def post(self, request: Any, wiki_kb_id: str) -> Response:
@@ -85,13 +83,13 @@ class RebuildLinksView(WikiView):
         return self.render({"message": "Links rebuilt successfully"})
 
 
-class AutoFixView(WikiView):
+class WikiAutoFixView(WikiView):
     operations = {
         "POST": Op(
             "wiki.write",
             "Put right what needs no judgement",
             body=Empty,
-            reply=s.FixedOut,
+            reply=s.WikiFixedOut,
             shape="bare",
             description="Bare broken links become words, empty pages are archived, references to documents that are gone are dropped.",
             tags=TAGS,
@@ -103,12 +101,12 @@ class AutoFixView(WikiView):
         return self.render({"fixed": fixed, "message": f"{fixed} issues fixed"})
 
 
-class BrokenLinksView(WikiView):
+class WikiBrokenLinksView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "List links that lead nowhere, by address",
-            reply=s.BrokenLinkOut,
+            reply=s.WikiBrokenLinkOut,
             shape="bare_list",
             tags=TAGS,
         )
@@ -118,10 +116,10 @@ class BrokenLinksView(WikiView):
         return self.render(selectors.broken_links(actor=self.actor, base=self.base(wiki_kb_id)))
 
 
-class IssuesView(WikiView):
+class WikiIssuesView(WikiView):
     operations = {
         "GET": Op(
-            "wiki.read", "List the issues of a wiki, newest first", query=s.IssueQuery, reply=s.IssueOut, shape="bare_list", tags=TAGS
+            "wiki.read", "List the issues of a wiki, newest first", query=s.IssueQuery, reply=s.WikiIssueOut, shape="bare_list", tags=TAGS
         )
     }
 
@@ -131,13 +129,13 @@ class IssuesView(WikiView):
         return self.render(list(selectors.issue_list(actor=self.actor, base=base, slug=asked.get("slug", ""), status=status)[:1000]))
 
 
-class IssueStatusView(WikiView):
+class WikiIssueStatusView(WikiView):
     operations = {
         "PUT": Op(
             "wiki.write",
             "Settle an issue, or open it again",
-            body=s.IssueStatusIn,
-            reply=s.MessageOut,
+            body=s.WikiIssueStatusIn,
+            reply=s.WikiMessageOut,
             shape="bare",
             invalid_code=1000,
             examples={"done": {"status": "resolved"}},
@@ -158,13 +156,13 @@ def _status(name: str) -> str:
     return s.STATUS_OF[name]
 
 
-class ProposalsView(WikiView):
+class WikiProposalsView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "List changes proposed for pages that people keep",
             query=s.ProposalQuery,
-            reply=s.ProposalsOut,
+            reply=s.WikiProposalsOut,
             shape="bare",
             tags=TAGS,
         )
@@ -178,17 +176,17 @@ class ProposalsView(WikiView):
         return self.render({"proposals": found, "total": rows.count(), "page": asked["page"], "page_size": asked["page_size"]})
 
 
-class ProposalView(WikiView):
+class WikiProposalView(WikiView):
     operations = {
         "POST": Op(
             "wiki.write",
             "Take a proposed change over, or put it aside",
-            body=s.DecisionIn,
-            reply=s.ProposalOut,
+            body=s.WikiDecisionIn,
+            reply=s.WikiProposalOut,
             shape="bare",
             errors=WRITES,
             invalid_code=1000,
-            description="`version`: that of the page the decision was made on; without it, a page changed since the proposal is a conflict.",
+            description="`version`: that of the page the decision was made on; without it, a page changed since is a conflict.",
             examples={"yes": {"decision": "accept"}},
             tags=TAGS,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -45,7 +46,7 @@ class PageListQuery(PageQuery):
     sort_order = Text(help_text="asc or desc.")
 
 
-class PageCreateIn(serializers.Serializer[Any]):
+class WikiPageCreateIn(serializers.Serializer[Any]):
     slug = Text(help_text="Without one it is made of the title.")
     title = Text()
     content = Text()
@@ -57,7 +58,7 @@ class PageCreateIn(serializers.Serializer[Any]):
     editSummary = Text(help_text="What was done, kept with the version.")
 
 
-class PageUpdateIn(serializers.Serializer[Any]):
+class WikiPageUpdateIn(serializers.Serializer[Any]):
     title = Text()
     content = Text()
     summary = Text()
@@ -68,12 +69,12 @@ class PageUpdateIn(serializers.Serializer[Any]):
     editSummary = Text(help_text="What was done, kept with the version.")
 
 
-class MoveIn(serializers.Serializer[Any]):
+class WikiMoveIn(serializers.Serializer[Any]):
     slug = serializers.CharField()
     folder_id = Text(allow_null=True, help_text="Empty: in no folder.")
 
 
-class RenameIn(serializers.Serializer[Any]):
+class WikiRenameIn(serializers.Serializer[Any]):
     slug = serializers.CharField()
     new_slug = serializers.CharField()
     version = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_VERSION)
@@ -85,7 +86,7 @@ class RevisionQuery(serializers.Serializer[Any]):
     offset = serializers.IntegerField(required=False, default=0, min_value=0, max_value=1_000_000)
 
 
-class RevertIn(serializers.Serializer[Any]):
+class WikiRevertIn(serializers.Serializer[Any]):
     slug = serializers.CharField()
     version = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
 
@@ -95,12 +96,12 @@ class FolderQuery(serializers.Serializer[Any]):
     page_types = Text(help_text="By commas. With more than one, empty folders come too.")
 
 
-class FolderIn(serializers.Serializer[Any]):
+class WikiFolderIn(serializers.Serializer[Any]):
     name = serializers.CharField(allow_blank=True, trim_whitespace=False)
     parent_id = Text(allow_null=True)
 
 
-class FolderUpdateIn(serializers.Serializer[Any]):
+class WikiFolderUpdateIn(serializers.Serializer[Any]):
     name = Text()
     parent_id = Text(allow_null=True)
     move_parent = serializers.BooleanField(required=False, default=False, help_text="Only then `parent_id` counts; empty is the root.")
@@ -122,7 +123,7 @@ class IssueQuery(serializers.Serializer[Any]):
     status = Text(help_text="pending, resolved or ignored.")
 
 
-class IssueStatusIn(serializers.Serializer[Any]):
+class WikiIssueStatusIn(serializers.Serializer[Any]):
     status = serializers.CharField(help_text="pending, resolved or ignored.")
 
 
@@ -130,16 +131,21 @@ class ProposalQuery(PageQuery):
     status = Text(help_text="open, accepted, rejected or replaced; empty for all.")
 
 
-class DecisionIn(serializers.Serializer[Any]):
+class WikiDecisionIn(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(choices=["accept", "reject"])
     version = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=MAX_VERSION)
+
+
+class NotDeleted:
+    def get_deleted_at(self, _row: Any) -> datetime | None:
+        return None
 
 
 def member_of(user: Any) -> dict[str, str] | None:
     return {"id": str(user.pk), "name": user.username} if user is not None else None
 
 
-class PageOut(serializers.Serializer[WikiPage]):
+class WikiPageOut(NotDeleted, serializers.Serializer[WikiPage]):
     """A page. `state` says how the documents it rests on are, `made_by` how it came to be."""
 
     id = serializers.UUIDField(source="uid")
@@ -171,7 +177,7 @@ class PageOut(serializers.Serializer[WikiPage]):
     editSummary = serializers.CharField(source="edit_note")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
-    deleted_at = serializers.SerializerMethodField()
+    deleted_at = serializers.SerializerMethodField(help_text="Always null: what was deleted is not listed.")
 
     def _around(self, page: WikiPage) -> Around:
         return self.context.get("around", {}).get(page.pk) or Around()
@@ -209,23 +215,20 @@ class PageOut(serializers.Serializer[WikiPage]):
     def get_last_editor_id(self, page: WikiPage) -> str:
         return str(page.editor_id or "")
 
-    def get_deleted_at(self, page: WikiPage) -> None:
-        return None
 
-
-class PageListOut(serializers.Serializer[Any]):
-    pages = PageOut(many=True)
+class WikiPageListOut(serializers.Serializer[Any]):
+    pages = WikiPageOut(many=True)
     total = serializers.IntegerField()
     page = serializers.IntegerField()
     page_size = serializers.IntegerField()
     total_pages = serializers.IntegerField()
 
 
-class PagesOut(serializers.Serializer[Any]):
-    pages = PageOut(many=True)
+class WikiPagesOut(serializers.Serializer[Any]):
+    pages = WikiPageOut(many=True)
 
 
-class RevisionOut(serializers.Serializer[PageRevision]):
+class WikiRevisionOut(serializers.Serializer[PageRevision]):
     id = serializers.UUIDField(source="uid")
     tenant_id = serializers.IntegerField(source="space_id")
     knowledge_base_id = serializers.UUIDField(source="page.kb.uid")
@@ -258,17 +261,17 @@ class RevisionOut(serializers.Serializer[PageRevision]):
         return SOURCE_TYPES[revision.source]
 
 
-class RevisionTextOut(RevisionOut):
+class WikiRevisionTextOut(WikiRevisionOut):
     content = serializers.CharField()
 
 
-class RevisionsOut(serializers.Serializer[Any]):
-    revisions = RevisionOut(many=True)
+class WikiRevisionsOut(serializers.Serializer[Any]):
+    revisions = WikiRevisionOut(many=True)
     total = serializers.IntegerField()
     current_version = serializers.IntegerField()
 
 
-class FolderOut(serializers.Serializer[FolderRow]):
+class WikiFolderOut(NotDeleted, serializers.Serializer[FolderRow]):
     id = serializers.UUIDField(source="folder.uid")
     tenant_id = serializers.IntegerField(source="folder.space_id")
     knowledge_base_id = serializers.UUIDField(source="folder.kb.uid")
@@ -279,23 +282,20 @@ class FolderOut(serializers.Serializer[FolderRow]):
     sort_order = serializers.IntegerField(source="folder.sort_order")
     created_at = serializers.DateTimeField(source="folder.created_at")
     updated_at = serializers.DateTimeField(source="folder.updated_at")
-    deleted_at = serializers.SerializerMethodField()
+    deleted_at = serializers.SerializerMethodField(help_text="Always null: what was deleted is not listed.")
     page_count = serializers.IntegerField()
     has_children = serializers.BooleanField()
 
     def get_parent_id(self, row: FolderRow) -> str:
         return str(row.folder.parent.uid) if row.folder.parent else ""
 
-    def get_deleted_at(self, row: FolderRow) -> None:
-        return None
 
-
-class FoldersOut(serializers.Serializer[Any]):
+class WikiFoldersOut(serializers.Serializer[Any]):
     parent_id = serializers.CharField()
-    folders = FolderOut(many=True)
+    folders = WikiFolderOut(many=True)
 
 
-class IndexItemOut(serializers.Serializer[WikiPage]):
+class WikiIndexItemOut(serializers.Serializer[WikiPage]):
     slug = serializers.CharField()
     title = serializers.CharField()
     summary = serializers.CharField()
@@ -314,25 +314,25 @@ class IndexItemOut(serializers.Serializer[WikiPage]):
         return page.folder.depth if page.folder else 0
 
 
-class IndexGroupOut(serializers.Serializer[IndexGroup]):
+class WikiIndexGroupOut(serializers.Serializer[IndexGroup]):
     type = serializers.CharField()
     total = serializers.IntegerField()
-    items = IndexItemOut(many=True)
+    items = WikiIndexItemOut(many=True)
     next_cursor = serializers.CharField()
 
 
-class IndexOut(serializers.Serializer[Any]):
+class WikiIndexOut(serializers.Serializer[Any]):
     intro = serializers.CharField()
     version = serializers.IntegerField()
-    groups = IndexGroupOut(many=True)
+    groups = WikiIndexGroupOut(many=True)
 
 
-class StatsOut(serializers.Serializer[Any]):
+class WikiStatsOut(serializers.Serializer[Any]):
     total_pages = serializers.IntegerField()
     pages_by_type = serializers.DictField(child=serializers.IntegerField())
     total_links = serializers.IntegerField()
     orphan_count = serializers.IntegerField()
-    recent_updates = PageOut(many=True)
+    recent_updates = WikiPageOut(many=True)
     pending_tasks = serializers.IntegerField()
     pending_issues = serializers.IntegerField()
     is_active = serializers.BooleanField()
@@ -341,7 +341,7 @@ class StatsOut(serializers.Serializer[Any]):
     sources_changed = serializers.IntegerField()
 
 
-class LintIssueOut(serializers.Serializer[LintIssue]):
+class WikiLintIssueOut(serializers.Serializer[LintIssue]):
     type = serializers.CharField()
     severity = serializers.CharField()
     page_slug = serializers.CharField()
@@ -350,33 +350,33 @@ class LintIssueOut(serializers.Serializer[LintIssue]):
     auto_fixable = serializers.BooleanField()
 
 
-class LintOut(serializers.Serializer[Any]):
+class WikiLintOut(serializers.Serializer[Any]):
     knowledge_base_id = serializers.CharField()
-    issues = LintIssueOut(many=True)
+    issues = WikiLintIssueOut(many=True)
     health_score = serializers.IntegerField()
     stats = serializers.DictField(child=serializers.IntegerField())
     summary = serializers.CharField()
 
 
-class MessageOut(serializers.Serializer[Any]):
+class WikiMessageOut(serializers.Serializer[Any]):
     message = serializers.CharField()
 
 
-class FixedOut(MessageOut):
+class WikiFixedOut(WikiMessageOut):
     fixed = serializers.IntegerField()
 
 
-class BrokenLinkOut(serializers.Serializer[BrokenLink]):
+class WikiBrokenLinkOut(serializers.Serializer[BrokenLink]):
     key = serializers.CharField()
-    label = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
     pages = serializers.SerializerMethodField(help_text="Addresses of the pages that name it.")
 
     def get_pages(self, link: BrokenLink) -> list[str]:
         return [page.slug for page in link.pages]
 
 
-class IssueOut(serializers.Serializer[WikiIssue]):
-    """An issue. `kind` says what it is in the portal's own words: contradiction, stale, duplicate, broken_link, missing_source, thin_page..."""
+class WikiIssueOut(NotDeleted, serializers.Serializer[WikiIssue]):
+    """An issue. `kind` says what it is in the portal's own words (contradiction, stale, duplicate, broken_link, missing_source...)."""
 
     id = serializers.UUIDField(source="uid")
     tenant_id = serializers.IntegerField(source="space_id")
@@ -391,7 +391,7 @@ class IssueOut(serializers.Serializer[WikiIssue]):
     reportedAt = serializers.DateTimeField(source="created_at")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
-    deleted_at = serializers.SerializerMethodField()
+    deleted_at = serializers.SerializerMethodField(help_text="Always null: what was deleted is not listed.")
 
     def get_issue_type(self, issue: WikiIssue) -> str:
         return ISSUE_TYPES.get(issue.kind, "other")
@@ -402,11 +402,8 @@ class IssueOut(serializers.Serializer[WikiIssue]):
     def get_reported_by(self, issue: WikiIssue) -> str:
         return issue.reporter or (issue.raiser.username if issue.raiser else EDIT_SOURCES[issue.raised_by])
 
-    def get_deleted_at(self, issue: WikiIssue) -> None:
-        return None
 
-
-class ProposalOut(serializers.Serializer[WikiProposal]):
+class WikiProposalOut(serializers.Serializer[WikiProposal]):
     """A change proposed for a page that a person keeps. `draft` holds the fields that would change."""
 
     id = serializers.UUIDField(source="uid")
@@ -419,7 +416,7 @@ class ProposalOut(serializers.Serializer[WikiProposal]):
     current_version = serializers.IntegerField(source="page.version")
     draft = serializers.JSONField()
     note = serializers.CharField()
-    source = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
     model_name = serializers.CharField()
     proposer = serializers.SerializerMethodField(help_text="{id, name}, or null.")
     decider = serializers.SerializerMethodField(help_text="{id, name}, or null.")
@@ -433,8 +430,8 @@ class ProposalOut(serializers.Serializer[WikiProposal]):
         return member_of(proposal.decider)
 
 
-class ProposalsOut(serializers.Serializer[Any]):
-    proposals = ProposalOut(many=True)
+class WikiProposalsOut(serializers.Serializer[Any]):
+    proposals = WikiProposalOut(many=True)
     total = serializers.IntegerField()
     page = serializers.IntegerField()
     page_size = serializers.IntegerField()

@@ -63,14 +63,14 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-class PagesView(WikiView):
+class WikiPagesView(WikiView):
     operations = {
-        "GET": Op("wiki.read", "List the pages of a wiki", query=s.PageListQuery, reply=s.PageListOut, shape="bare", tags=TAGS),
+        "GET": Op("wiki.read", "List the pages of a wiki", query=s.PageListQuery, reply=s.WikiPageListOut, shape="bare", tags=TAGS),
         "POST": Op(
             "wiki.write",
             "Make a page",
-            body=s.PageCreateIn,
-            reply=s.PageOut,
+            body=s.WikiPageCreateIn,
+            reply=s.WikiPageOut,
             shape="bare",
             status=201,
             errors=WRITES,
@@ -122,12 +122,12 @@ def _filters(asked: dict[str, Any]) -> selectors.PageFilters:
     )
 
 
-class PageView(WikiView):
+class WikiPageView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "Read a page",
-            reply=s.PageOut,
+            reply=s.WikiPageOut,
             shape="bare",
             description="By the address it has, or one it had before. Links in `content` are under the addresses their pages have now.",
             tags=TAGS,
@@ -135,12 +135,12 @@ class PageView(WikiView):
         "PUT": Op(
             "wiki.write",
             "Change a page",
-            body=s.PageUpdateIn,
-            reply=s.PageOut,
+            body=s.WikiPageUpdateIn,
+            reply=s.WikiPageOut,
             shape="bare",
             errors=WRITES,
             invalid_code=1000,
-            description="What is left out stays. With `version`, a page that somebody changed meanwhile is refused with its `current_version`.",
+            description="What is left out stays. With `version`, a page changed meanwhile is refused with its `current_version`.",
             examples={"change": {"content": "Acme makes pumps.", "version": 3, "editSummary": "Shorter"}},
             tags=TAGS,
         ),
@@ -164,9 +164,7 @@ class PageView(WikiView):
             aliases=None if aliases is None else tuple(aliases),
         )
         note, version = body.get("editSummary", ""), body.get("version") or None
-        return self.page_out(
-            base, services.page_change(actor=self.actor, page=page, change=change, expected_version=version, note=note)
-        )
+        return self.page_out(base, services.page_change(actor=self.actor, page=page, change=change, expected_version=version, note=note))
 
     def delete(self, request: Any, wiki_kb_id: str, page_slug: str) -> Response:
         base = self.base(wiki_kb_id)
@@ -174,9 +172,11 @@ class PageView(WikiView):
         return self.render(None)
 
 
-class MovePageView(WikiView):
+class WikiMovePageView(WikiView):
     operations = {
-        "PUT": Op("wiki.write", "Put a page into a folder", body=s.MoveIn, reply=s.PageOut, shape="bare", invalid_code=1000, tags=TAGS)
+        "PUT": Op(
+            "wiki.write", "Put a page into a folder", body=s.WikiMoveIn, reply=s.WikiPageOut, shape="bare", invalid_code=1000, tags=TAGS
+        )
     }
 
     def put(self, request: Any, wiki_kb_id: str) -> Response:
@@ -186,13 +186,13 @@ class MovePageView(WikiView):
         return self.page_out(base, page)
 
 
-class RenamePageView(WikiView):
+class WikiRenamePageView(WikiView):
     operations = {
         "PUT": Op(
             "wiki.write",
             "Give a page another address",
-            body=s.RenameIn,
-            reply=s.PageOut,
+            body=s.WikiRenameIn,
+            reply=s.WikiPageOut,
             shape="bare",
             errors=WRITES,
             invalid_code=1000,
@@ -208,13 +208,13 @@ class RenamePageView(WikiView):
         return self.page_out(base, services.page_rename(actor=self.actor, page=page, slug=body["new_slug"], expected_version=version))
 
 
-class RevisionsView(WikiView):
+class WikiRevisionsView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "List the earlier versions of a page, or read one",
             query=s.RevisionQuery,
-            reply=s.RevisionsOut,
+            reply=s.WikiRevisionsOut,
             shape="bare",
             invalid_code=1000,
             description="Newest first, without their texts and without the current one. With `version`: that one alone, with `content`.",
@@ -226,19 +226,19 @@ class RevisionsView(WikiView):
         asked, base = self.asked(), self.base(wiki_kb_id)
         page = selectors.page_at(actor=self.actor, base=base, slug=page_slug)
         if number := asked.get("version"):
-            return Response(s.RevisionTextOut(selectors.revision_get(actor=self.actor, page=page, version=number)).data)
+            return Response(s.WikiRevisionTextOut(selectors.revision_get(actor=self.actor, page=page, version=number)).data)
         rows = selectors.revision_list(actor=self.actor, page=page).defer("content").select_related("page__kb", "editor")
         start, limit = asked["offset"], min(asked["limit"] or 50, 200)
         return self.render({"revisions": list(rows[start : start + limit]), "total": rows.count(), "current_version": page.version})
 
 
-class RevertView(WikiView):
+class WikiRevertView(WikiView):
     operations = {
         "POST": Op(
             "wiki.write",
             "Bring an earlier version of a page back",
-            body=s.RevertIn,
-            reply=s.PageOut,
+            body=s.WikiRevertIn,
+            reply=s.WikiPageOut,
             shape="bare",
             errors=WRITES,
             invalid_code=1000,
@@ -253,13 +253,13 @@ class RevertView(WikiView):
         return self.page_out(base, services.page_revert(actor=self.actor, page=page, version=body["version"]))
 
 
-class FoldersView(WikiView):
+class WikiFoldersView(WikiView):
     operations = {
         "GET": Op(
             "wiki.read",
             "List the folders in a folder",
             query=s.FolderQuery,
-            reply=s.FoldersOut,
+            reply=s.WikiFoldersOut,
             shape="bare",
             description="`page_count` counts pages of the whole subtree that are not archived, of the types asked for.",
             tags=TAGS,
@@ -267,8 +267,8 @@ class FoldersView(WikiView):
         "POST": Op(
             "wiki.write",
             "Make a folder",
-            body=s.FolderIn,
-            reply=s.FolderOut,
+            body=s.WikiFolderIn,
+            reply=s.WikiFolderOut,
             shape="bare",
             status=201,
             errors=WRITES,
@@ -292,13 +292,13 @@ class FoldersView(WikiView):
         return self.render(selectors.folder_row(actor=self.actor, folder=folder))
 
 
-class FolderView(WikiView):
+class WikiFolderView(WikiView):
     operations = {
         "PUT": Op(
             "wiki.write",
             "Rename or move a folder",
-            body=s.FolderUpdateIn,
-            reply=s.FolderOut,
+            body=s.WikiFolderUpdateIn,
+            reply=s.WikiFolderOut,
             shape="bare",
             errors=WRITES,
             invalid_code=1000,

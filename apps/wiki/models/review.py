@@ -71,7 +71,7 @@ class WikiProposal(SpaceOwned):
     """What a run or an agent would make of a page a person keeps; a person takes it over or not.
 
     `draft` holds title, summary, content, aliases and page_type as proposed, `claims` the claims that come with them in the shape of
-    `apps.wiki.drafts.ClaimDraft`, `base_version` the version of the page it was written against. An open one of a page is replaced by the next.
+    `apps.wiki.drafts.ClaimDraft`, `base_version` the version of the page it was written against. The next one of a page replaces it.
     """
 
     class Action(models.TextChoices):

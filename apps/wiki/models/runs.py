@@ -11,9 +11,9 @@ from apps.common.scope import SpaceOwned
 
 
 class WikiRun(Run):
-    """One piece of work on the wiki of a base; `kind` says which (`wiki_make`, `wiki_upkeep`, `wiki_import`), one live of each a base.
+    """One piece of work on the wiki of a base; `kind` says which (`wiki_make`, `wiki_upkeep`, `wiki_import`), one live of each.
 
-    `options` are what it was asked for, `cursor` where it stands (what a killed run goes on from), `counts` what it did so far (pages created,
+    `options` are what it was asked for, `cursor` where it stands (a killed run goes on from it), `counts` what it did so far (created,
     changed, proposed, unchanged, failed), `model_name` the model that writes, empty without one.
     """
 

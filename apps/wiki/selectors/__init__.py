@@ -4,6 +4,7 @@ from apps.wiki.selectors.bases import check_wiki, has_wiki
 from apps.wiki.selectors.details import (
     Around,
     around,
+    marked_text,
     page_backlinks,
     page_claims,
     page_links,
@@ -48,6 +49,7 @@ __all__ = [
     "has_wiki",
     "issue_get",
     "issue_list",
+    "marked_text",
     "orphans",
     "page_at",
     "page_backlinks",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from apps.common.actor import Actor
 from apps.common.errors import NotFound
 from apps.common.policy import authorize
+from apps.wiki import markup
 from apps.wiki.models import PageClaim, PageLink, PageRevision, PageSource, WikiPage
 
 
@@ -69,6 +70,11 @@ def page_claims(*, actor: Actor, page: WikiPage) -> list[PageClaim]:
     return list(PageClaim.objects.filter(page=page).select_related("document").order_by("place", "pk"))
 
 
+def marked_text(text: str, written: Callable[[markup.Link], str | None], mark: Callable[[str], str | None]) -> str:
+    """A text of a page with its links and marks of claims written as `written` and `mark` say; None leaves one as it stands."""
+    return markup.marked(text, written, mark)
+
+
 def revision_list(*, actor: Actor, page: WikiPage) -> Any:
     """Earlier versions of a page, newest first."""
     authorize(actor, "wiki.read", page)
@@ -81,5 +87,3 @@ def revision_get(*, actor: Actor, page: WikiPage, version: int) -> PageRevision:
     if found is None:
         raise NotFound(_("This version of the page is not kept any more."), field="version")
     return found  # type: ignore[no-any-return]
-
-

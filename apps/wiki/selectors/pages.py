@@ -18,7 +18,7 @@ from apps.wiki.slugs import link_key
 
 
 def page_list(*, actor: Actor, base: KnowledgeBase) -> Any:
-    """Live pages of a base with folders and other names, in no order; whoever asks narrows and orders it. Raises: InvalidInput without a wiki."""
+    """Live pages of a base with folders and other names, for narrowing and ordering. Raises: InvalidInput without a wiki."""
     authorize(actor, "wiki.read", base)
     check_wiki(base)
     return WikiPage.objects.visible_to(actor).filter(kb=base).select_related("kb", "folder", "document").prefetch_related("aliases")

@@ -18,7 +18,10 @@ from apps.wiki.selectors.bases import check_wiki
 def folder_create(
     *, actor: Actor, base: KnowledgeBase, name: str, parent: WikiFolder | None = None, made_by_run: bool = False
 ) -> WikiFolder:
-    """A new folder, in another one or at the root. Raises: InvalidInput at `name`; Conflict (`folder_taken`) when there is one of this name."""
+    """A new folder, in another one or at the root.
+
+    Raises: InvalidInput at `name`; Conflict (`folder_taken`) when there is one of this name.
+    """
     authorize(actor, "wiki.write", base)
     check_wiki(base)
     line = clean_folder_name(name)

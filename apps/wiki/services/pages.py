@@ -111,8 +111,8 @@ def page_change(
     `claims` replaces all claims, None keeps those whose marks stay in the text; `sources` likewise. Claims and sources alone make no
     version.
 
-    Raises: Conflict (`version_conflict`) with the current page when `expected_version` is not the current one; Conflict (`page_kept`) when a
-    run would change what a person has written: that is for `page_propose`; InvalidInput at the field at fault; NotFound when it is gone.
+    Raises: Conflict (`version_conflict`) with the current page when `expected_version` is not the current one; Conflict (`page_kept`) when
+    a run would change what a person has written: that is for `page_propose`; InvalidInput at the field at fault; NotFound when it is gone.
     """
     authorize(actor, "wiki.write", page)
     change, note = checked_change(change), clean_note(note)
@@ -213,7 +213,10 @@ def page_rename(*, actor: Actor, page: WikiPage, slug: str, expected_version: in
 
 
 def page_move(*, actor: Actor, page: WikiPage, folder: WikiFolder | None) -> WikiPage:
-    """The page in another folder of its wiki, or in none; it makes no version (contract content 5.2). Raises: NotFound for a foreign folder."""
+    """The page in another folder of its wiki, or in none; it makes no version (contract content 5.2).
+
+    Raises: NotFound for a foreign folder.
+    """
     pages_move(actor=actor, base=page.kb, pages=[page], folder=folder)
     page.folder = folder
     return page

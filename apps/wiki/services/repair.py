@@ -36,7 +36,7 @@ def links_rebuild(*, actor: Actor, base: KnowledgeBase) -> int:
 
 
 def links_repair(*, actor: Actor, base: KnowledgeBase, keys: Sequence[str], target: WikiPage | None = None) -> int:
-    """Let broken links of these addresses lead to a page, or (without one) be plain words, in every page that names them; how many pages changed.
+    """Let broken links of these addresses lead to a page, or (without one) be plain words, wherever they stand; how many pages changed.
 
     Each gets a version of its own. Raises: InvalidInput without a wiki, or when the page is of another base.
     """
@@ -80,9 +80,7 @@ def wiki_fix(*, actor: Actor, base: KnowledgeBase) -> int:
         broken = PageLink.objects.filter(kb=base, target__isnull=True)
         keys = set(broken.values_list("key", flat=True))
         pks = list(broken.order_by("page_id").values_list("page_id", flat=True).distinct())
-        fixed = _rewrite(
-            actor, pks, lambda link: link.target if link.key in keys and not link.label else None, _("Broken links taken out")
-        )
+        fixed = _rewrite(actor, pks, lambda link: link.target if link.key in keys and not link.label else None, _("Broken links taken out"))
         for page in WikiPage.objects.live().filter(kb=base).exclude(status=WikiPage.Status.ARCHIVED).order_by("pk"):
             if len(page.content.encode()) < THIN_BYTES:
                 change = PageChange(status=WikiPage.Status.ARCHIVED)
