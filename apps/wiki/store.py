@@ -13,7 +13,7 @@ from apps.knowledge.models import Document, KnowledgeBase
 from apps.wiki import markup
 from apps.wiki.drafts import ClaimDraft, PageChange, PageDraft
 from apps.wiki.linking import links_mend, links_write
-from apps.wiki.models import PageAlias, PageClaim, PageRevision, PageSlug, PageSource, WikiPage
+from apps.wiki.models import PageAlias, PageClaim, PageRevision, PageSlug, PageSource, WikiPage, WikiProposal
 from apps.wiki.passages import document_of, passages_write
 from apps.wiki.slugs import slug_of
 
@@ -181,6 +181,24 @@ def claims_read(page: WikiPage) -> list[ClaimDraft]:
     return [
         ClaimDraft(row.anchor, row.text, row.document, tuple(row.chunk_ids), tuple(row.chunk_uids), row.quote)  # type: ignore[arg-type]
         for row in rows
+    ]
+
+
+def claims_proposed(proposal: WikiProposal) -> list[ClaimDraft]:
+    """The claims that come with a proposal, as far as their documents are still there."""
+    uids = {row["document_uid"] for row in proposal.claims}
+    documents = {str(d.uid): d for d in Document.objects.filter(kb_id=proposal.kb_id, uid__in=uids, deleted_at__isnull=True)}
+    return [
+        ClaimDraft(
+            row["anchor"],
+            row["text"],
+            documents[row["document_uid"]],
+            tuple(row["chunk_ids"]),
+            tuple(row["chunk_uids"]),
+            row["quote"],
+        )
+        for row in proposal.claims
+        if row["document_uid"] in documents
     ]
 
 

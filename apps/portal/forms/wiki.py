@@ -8,9 +8,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from apps.portal.wiki.frame import TYPE_WORDS
-from apps.wiki.drafts import PageChange
 from apps.wiki.models import WikiPage
 from apps.wiki.selectors import MANUAL
+from apps.wiki.services import PageChange
 
 MAX_CONTENT = 1_000_000
 

@@ -21,7 +21,6 @@ from apps.portal.web import done, go
 from apps.portal.wiki.changes import fields_diff, line_diff
 from apps.portal.wiki.frame import TYPE_WORDS, WikiQuery, page_url, wiki_frame, wiki_url
 from apps.wiki import selectors
-from apps.wiki.linking import shown_content
 from apps.wiki.models import WikiFolder, WikiProposal
 from apps.wiki.services import (
     folder_create,
@@ -216,7 +215,7 @@ class WikiProposalView(WikiPageBase):
         names = {"title": _("Title"), "aliases": _("Other names"), "summary": _("Summary"), "page_type": _("Type")}
         now = {"title": page.title, "aliases": "\n".join(page.alias_names), "summary": page.summary, "page_type": page.page_type}
         then = {**now, **{name: "\n".join(value) if name == "aliases" else value for name, value in draft.items() if name in now}}
-        text = shown_content(page)
+        text = selectors.shown_content(page)
         context = {
             **wiki_frame(self.actor, base, page=page),
             "proposal": proposal,

@@ -21,11 +21,9 @@ from apps.portal.views.wiki import WikiPageBase
 from apps.portal.web import DialogView, go
 from apps.portal.wiki.frame import WikiQuery, page_url, wiki_frame, wiki_url
 from apps.wiki import selectors
-from apps.wiki.drafts import PageDraft
-from apps.wiki.linking import shown_content
 from apps.wiki.models import WikiFolder, WikiPage
-from apps.wiki.selectors import MANUAL
-from apps.wiki.services import page_change, page_create, page_rename, pages_delete, pages_move
+from apps.wiki.selectors import MANUAL, shown_content
+from apps.wiki.services import PageDraft, page_change, page_create, page_rename, pages_delete, pages_move
 
 
 class EditorPage(WikiPageBase):

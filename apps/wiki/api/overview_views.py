@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from apps.common.api.views import Empty, Op
@@ -152,7 +153,7 @@ class WikiIssueStatusView(WikiView):
 
 def _status(name: str) -> str:
     if name not in s.STATUS_OF:
-        raise InvalidInput("status must be pending, resolved or ignored", field="status", known=sorted(s.STATUS_OF), api_code=1000)
+        raise InvalidInput(_("There is no such status."), field="status", known=sorted(s.STATUS_OF), api_code=1000)
     return s.STATUS_OF[name]
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework.response import Response
 
 from apps.common.api.errors import handle, handle_flat
@@ -157,7 +158,7 @@ class WikiPageView(WikiView):
         body, base = self.read(), self.base(wiki_kb_id)
         page = selectors.page_at(actor=self.actor, base=base, slug=page_slug)
         if body.get("page_type") == "":
-            raise InvalidInput("a page cannot be given an empty type; leave it out to keep it", field="page_type", api_code=1000)
+            raise InvalidInput(_("Leave the type out to keep it; it cannot be emptied."), field="page_type", api_code=1000)
         aliases = body.get("aliases")
         change = PageChange(
             **{name: body.get(name) for name in ("title", "content", "summary", "page_type", "status")},

@@ -1,5 +1,6 @@
 """Reads of this context."""
 
+from apps.wiki.linking import contents_of, shown_content
 from apps.wiki.selectors.bases import check_wiki, has_wiki
 from apps.wiki.selectors.details import (
     Around,
@@ -41,6 +42,7 @@ __all__ = [
     "broken_links",
     "check_wiki",
     "clean_types",
+    "contents_of",
     "folder_get",
     "folder_level",
     "folder_row",
@@ -66,6 +68,7 @@ __all__ = [
     "proposal_list",
     "revision_get",
     "revision_list",
+    "shown_content",
     "wiki_base_get",
     "wiki_index",
     "wiki_lint",

@@ -1,5 +1,6 @@
 """Writes of this context."""
 
+from apps.wiki.drafts import ClaimDraft, PageChange, PageDraft
 from apps.wiki.services.folders import folder_create, folder_delete, folder_update
 from apps.wiki.services.issues import issue_raise, issue_status_set
 from apps.wiki.services.pages import (
@@ -18,6 +19,9 @@ from apps.wiki.services.proposals import page_propose, proposal_accept, proposal
 from apps.wiki.services.repair import links_rebuild, links_repair, wiki_fix
 
 __all__ = [
+    "ClaimDraft",
+    "PageChange",
+    "PageDraft",
     "PageWritten",
     "folder_create",
     "folder_delete",

@@ -17,6 +17,7 @@ from apps.knowledge.services import documents_delete
 from apps.wiki import store
 from apps.wiki.addresses import address_take
 from apps.wiki.drafts import ClaimDraft, PageChange, PageDraft, checked, checked_change, clean_note, clean_slug
+from apps.wiki.holding import check_version, locked, slug_taken
 from apps.wiki.linking import links_mend, shown_content
 from apps.wiki.models import PageRevision, PageSlug, WikiFolder, WikiPage, WikiProposal
 from apps.wiki.records import record
@@ -67,11 +68,11 @@ def page_create(
                 raise
             if not free_slug:
                 raise slug_taken(base, draft.slug) from error
-            draft = checked(PageDraft(**{**_values(draft), "slug": numbered(checked_slug(draft.slug, number), number)}))
+            draft = checked(PageDraft(**{**_values(draft), "slug": numbered(_unnumbered(draft.slug, number), number)}))
     raise slug_taken(base, draft.slug)
 
 
-def checked_slug(slug: str, number: int) -> str:
+def _unnumbered(slug: str, number: int) -> str:
     """The address without the number it got the time before."""
     tail = f"-{number - 1}"
     return slug[: -len(tail)] if number > 2 and slug.endswith(tail) else slug
@@ -84,13 +85,6 @@ def _values(draft: PageDraft) -> dict[str, Any]:
 def _others(sources: Sequence[Document], claims: Sequence[ClaimDraft]) -> list[Document]:
     named = {claim.document.uid for claim in claims}
     return list({document.uid: document for document in sources if document.uid not in named}.values())
-
-
-def slug_taken(base: KnowledgeBase, slug: str) -> Conflict:
-    """Another page has the address: which one."""
-    other = WikiPage.objects.live().filter(kb=base, slugs__slug=slug, slugs__is_current=True).first()
-    words = _("The page “%(title)s” has this address. Choose another one.") % {"title": other.title[:80] if other else slug}
-    return Conflict(words, code="slug_taken", field="slug", slug=slug)
 
 
 def page_change(
@@ -264,26 +258,3 @@ def _delete(actor: Actor, base: KnowledgeBase, pages: Sequence[WikiPage], action
         record(actor, action, page)
     with folded():
         documents_delete(actor=actor, base=base, documents=[page.document for page in pages])
-
-
-def locked(page: WikiPage) -> WikiPage:
-    """The page as it is, held until the transaction ends. Raises: NotFound when it was deleted."""
-    rows = WikiPage.objects.select_related("kb", "document", "folder").live()
-    found = rows.select_for_update(of=("self",)).filter(pk=page.pk).first()
-    if found is None:
-        raise NotFound(_("This page was deleted in the meantime."))
-    return found  # type: ignore[no-any-return]
-
-
-def check_version(page: WikiPage, expected: int | None) -> None:
-    """Raises: Conflict with the page as it is now when somebody changed it since `expected`."""
-    if expected and expected != page.version:
-        raise Conflict(
-            _("Someone changed this page in the meantime. Compare theirs with yours and save again."),
-            code="version_conflict",
-            current_version=page.version,
-            title=page.title,
-            content=shown_content(page),
-            summary=page.summary,
-            aliases=page.alias_names,
-        )

@@ -11,9 +11,9 @@ from django.utils.translation import gettext_lazy as _
 from apps.common.actor import Actor
 from apps.common.errors import Conflict
 from apps.common.policy import authorize
-from apps.knowledge.models import Document
 from apps.wiki import store
 from apps.wiki.drafts import ClaimDraft, PageChange, checked_change, clean_note
+from apps.wiki.holding import check_version, locked
 from apps.wiki.models import WikiPage, WikiProposal
 from apps.wiki.records import record
 from apps.wiki.services import pages
@@ -40,7 +40,7 @@ def page_propose(
     """
     authorize(actor, "wiki.write", page)
     with transaction.atomic():
-        page = pages.locked(page)
+        page = locked(page)
         action, draft = WikiProposal.Action.DELETE, {}
         if change is not None:
             values = store.differing(page, checked_change(change))
@@ -80,24 +80,6 @@ def _stored(claim: ClaimDraft) -> dict[str, object]:
     }
 
 
-def claims_of(proposal: WikiProposal) -> list[ClaimDraft]:
-    """The claims that come with a proposal, as far as their documents are still there."""
-    uids = {row["document_uid"] for row in proposal.claims}
-    documents = {str(d.uid): d for d in Document.objects.filter(kb_id=proposal.kb_id, uid__in=uids, deleted_at__isnull=True)}
-    return [
-        ClaimDraft(
-            row["anchor"],
-            row["text"],
-            documents[row["document_uid"]],
-            tuple(row["chunk_ids"]),
-            tuple(row["chunk_uids"]),
-            row["quote"],
-        )
-        for row in proposal.claims
-        if row["document_uid"] in documents
-    ]
-
-
 def proposal_accept(*, actor: Actor, proposal: WikiProposal, expected_version: int | None = None) -> WikiPage | None:
     """The page as proposed, as a new version in the name of whoever accepts; None when it was proposed to delete it.
 
@@ -108,8 +90,8 @@ def proposal_accept(*, actor: Actor, proposal: WikiProposal, expected_version: i
     authorize(actor, "wiki.write", proposal)
     with transaction.atomic():
         proposal = _open(proposal)
-        page = pages.locked(proposal.page)
-        pages.check_version(page, expected_version or proposal.base_version)
+        page = locked(proposal.page)
+        check_version(page, expected_version or proposal.base_version)
         _decide(actor, proposal, Status.ACCEPTED)
         if proposal.action == WikiProposal.Action.DELETE:
             pages.page_delete(actor=actor, page=page)
@@ -117,7 +99,7 @@ def proposal_accept(*, actor: Actor, proposal: WikiProposal, expected_version: i
         draft = dict(proposal.draft)
         if "aliases" in draft:
             draft["aliases"] = tuple(draft["aliases"])
-        claims = claims_of(proposal)
+        claims = store.claims_proposed(proposal)
         if "content" in draft:
             kept = {claim.anchor for claim in claims}
             claims += [claim for claim in store.claims_read(page) if claim.anchor not in kept]
