@@ -17,6 +17,7 @@ urlpatterns = [
     path(_BASE + "/folders/new", wiki_care.WikiFolderNewView.as_view(), name="wiki-folder-new"),
     path(_BASE + "/folders/<uuid:wiki_folder_id>", wiki_care.WikiFolderEditView.as_view(), name="wiki-folder-edit"),
     path(_BASE + "/folders/<uuid:wiki_folder_id>/delete", wiki_care.WikiFolderDeleteView.as_view(), name="wiki-folder-delete"),
+    path(_BASE + "/import", wiki_care.WikiImportView.as_view(), name="wiki-import-page"),
     path(_BASE + "/links", wiki_care.WikiLinksView.as_view(), name="wiki-links"),
     path(_BASE + "/proposals", wiki_care.WikiProposalsView.as_view(), name="wiki-proposals-page"),
     path(_BASE + "/proposals/<uuid:wiki_proposal_id>", wiki_care.WikiProposalView.as_view(), name="wiki-proposal-page"),

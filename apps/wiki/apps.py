@@ -6,4 +6,4 @@ class WikiConfig(AppConfig):
     label = "wiki"
 
     def ready(self) -> None:
-        from apps.wiki import listeners, policies  # noqa: F401
+        from apps.wiki import jobs, listeners, policies  # noqa: F401

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db.models import F
 from django.utils import timezone
 
-from apps.common.events import listen
+from apps.common.events import listen, publish
 from apps.common.jobs.models import LIVE, RunState
-from apps.knowledge.events import BaseDeleted, BaseFilled, CopyStarted, DocumentsCopied, DocumentsDeleted, DocumentsRestored
+from apps.knowledge.events import (
+    BaseChanged,
+    BaseDeleted,
+    BaseFilled,
+    CopyStarted,
+    DocumentsCopied,
+    DocumentsDeleted,
+    DocumentsRefiled,
+    DocumentsRestored,
+)
+from apps.knowledge.models import Document, KnowledgeBase
 from apps.wiki.copying import folders_copy, pages_copy, sources_follow
+from apps.wiki.enabling import has_wiki
 from apps.wiki.linking import current_text, links_mend, links_write, turned
 from apps.wiki.models import PageLink, PageSlug, WikiPage, WikiRun
 from apps.wiki.slugs import numbered
@@ -98,6 +110,21 @@ def _copy_started(event: CopyStarted) -> None:
 @listen(BaseFilled)
 def _base_filled(event: BaseFilled) -> None:
     sources_follow(event.kb_id)
+
+
+@listen(BaseChanged)
+def _base_changed(event: BaseChanged) -> None:
+    """Pages of a wiki that is turned off are kept and not found; turned on again, they are found again."""
+    base = KnowledgeBase.objects.filter(pk=event.kb_id).first() if "indexing_strategy" in event.changed else None
+    if base is None:
+        return
+    is_on = has_wiki(base)
+    pages = WikiPage.objects.live().filter(kb=base, status=WikiPage.Status.PUBLISHED).exclude(document__enabled=is_on)
+    pks = list(pages.order_by("document_id").values_list("document_id", flat=True))
+    for start in range(0, len(pks), ROWS_AT_ONCE):
+        part = pks[start : start + ROWS_AT_ONCE]
+        Document.objects.filter(pk__in=part).update(enabled=is_on, index_rev=F("index_rev") + 1, updated_at=timezone.now())
+        publish(DocumentsRefiled(space_id=event.space_id, document_ids=tuple(part)))
 
 
 @listen(BaseDeleted)

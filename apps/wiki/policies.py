@@ -5,3 +5,4 @@ from apps.common.policy import rule
 
 rule("wiki.read", needs=Role.VIEWER, key="retrieve")
 rule("wiki.write", needs=Role.MEMBER, key="ingest")
+rule("wiki.import", needs=Role.MEMBER, key="ingest")

@@ -23,6 +23,8 @@ from apps.portal.wiki.frame import TYPE_WORDS, WikiQuery, page_url, wiki_frame, 
 from apps.wiki import selectors
 from apps.wiki.models import WikiFolder, WikiProposal
 from apps.wiki.services import (
+    MAX_ARCHIVE,
+    archive_read,
     folder_create,
     folder_delete,
     folder_update,
@@ -30,6 +32,7 @@ from apps.wiki.services import (
     links_repair,
     proposal_accept,
     proposal_reject,
+    wiki_import_start,
 )
 
 SHOWN = 200
@@ -173,6 +176,34 @@ class WikiLinksView(WikiPageBase):
             "error": error,
         }
         return self.page("portal/wiki_links.html", context, status=422 if error else 200)
+
+
+class WikiImportView(WikiDialog):
+    """Chooses an archive, starts the import and follows it."""
+
+    actions = {"GET": "wiki.import", "POST": "wiki.import"}
+    template = "portal/_wiki_import.html"
+
+    def get(self, request: HttpRequest, space_id: int, wiki_kb_id: uuid.UUID) -> HttpResponse:
+        return self._show(self.base(wiki_kb_id))
+
+    def post(self, request: HttpRequest, space_id: int, wiki_kb_id: uuid.UUID) -> HttpResponse:
+        base = self.base(wiki_kb_id)
+        upload: Any = request.FILES.get("file")
+        try:
+            if upload is None:
+                raise InvalidInput(_("Choose a file."), field="file")
+            if upload.size > MAX_ARCHIVE:
+                raise InvalidInput(_("The archive is larger than 100 MB."), field="file")
+            wiki_import_start(actor=self.actor, base=base, items=archive_read(upload), file_name=upload.name)
+        except DomainError as error:
+            return self._show(base, str(error), status=422)
+        return self._show(base)
+
+    def _show(self, base: KnowledgeBase, error: str = "", status: int = 200) -> HttpResponse:
+        state = selectors.import_state(actor=self.actor, base=base)
+        context = {"base": base, "state": state, "is_live": state.state in ("queued", "running"), "error": error, "space_id": base.space_id}
+        return self.show(_("Import pages"), context, status=status, back=wiki_url(base))
 
 
 class WikiProposalsView(WikiPageBase):

@@ -106,11 +106,18 @@ def wiki_frame(actor: Actor, base: KnowledgeBase, query: WikiQuery | None = None
         "tree_nodes": tree_nodes(actor, base, query, stats.total_pages),
         "type_nodes": _type_nodes(query, address, stats.pages_by_type),
         "address": address,
+        "export_href": _export_url(actor, base),
         "query": query,
         "folder_text": query.folder or "",
         "may_write": allowed(actor, "wiki.write", base),
         "space_id": base.space_id,
     }
+
+
+def _export_url(actor: Actor, base: KnowledgeBase) -> str:
+    """The route names the space itself, because a link can carry no header."""
+    family = "/v1/knowledge" if actor.space_kind == "personal" else f"/v1/tenants/{base.space_id}/knowledge"
+    return f"{family}/bases/{base.uid}/wiki/export"
 
 
 def tree_nodes(actor: Actor, base: KnowledgeBase, query: WikiQuery, total: int) -> list[dict[str, Any]]:

@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from apps.common.api.views import PageQuery
 from apps.wiki.models import PageRevision, WikiIssue, WikiPage, WikiProposal
-from apps.wiki.selectors import Around, FolderRow
+from apps.wiki.selectors import Around, FolderRow, ImportState
 from apps.wiki.selectors.overview import BrokenLink, IndexGroup, LintIssue
 
 MAX_VERSION = 2_000_000_000
@@ -364,6 +364,30 @@ class WikiMessageOut(serializers.Serializer[Any]):
 
 class WikiFixedOut(WikiMessageOut):
     fixed = serializers.IntegerField()
+
+
+class WikiImportIn(serializers.Serializer[Any]):
+    file = serializers.FileField(allow_empty_file=True, help_text="A ZIP of Markdown files, with their pictures.")
+
+
+class WikiImportFailureOut(serializers.Serializer[Any]):
+    path = serializers.SerializerMethodField()
+    reason = serializers.SerializerMethodField()
+
+    def get_path(self, row: tuple[str, str]) -> str:
+        return row[0]
+
+    def get_reason(self, row: tuple[str, str]) -> str:
+        return row[1]
+
+
+class WikiImportStateOut(serializers.Serializer[ImportState]):
+    state = serializers.CharField(help_text="none, queued, running, done, failed or cancelled.")
+    done = serializers.IntegerField()
+    total = serializers.IntegerField()
+    counts = serializers.DictField(child=serializers.IntegerField(), help_text="Pages: created, changed, same, failed.")
+    failed = WikiImportFailureOut(many=True)
+    file_name = serializers.CharField()
 
 
 class WikiBrokenLinkOut(serializers.Serializer[BrokenLink]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
+from apps.wiki.api import file_views as f
 from apps.wiki.api import overview_views as o
 from apps.wiki.api import views as v
 
@@ -24,6 +25,8 @@ def _of_base(prefix: str) -> list[URLPattern]:
         path(f"{prefix}/lint", o.WikiLintView.as_view(), name="wiki-lint"),
         path(f"{prefix}/rebuild-links", o.WikiRebuildLinksView.as_view(), name="wiki-rebuild-links"),
         path(f"{prefix}/broken-links", o.WikiBrokenLinksView.as_view(), name="wiki-broken-links"),
+        path(f"{prefix}/export", f.WikiExportView.as_view(), name="wiki-export"),
+        path(f"{prefix}/import", f.WikiImportView.as_view(), name="wiki-import"),
         path(f"{prefix}/issues", o.WikiIssuesView.as_view(), name="wiki-issues"),
         path(f"{prefix}/issues/<str:wiki_issue_id>/status", o.WikiIssueStatusView.as_view(), name="wiki-issue-status"),
         path(f"{prefix}/proposals", o.WikiProposalsView.as_view(), name="wiki-proposals"),

@@ -4,7 +4,7 @@ from apps.wiki.models.folders import WikiFolder
 from apps.wiki.models.links import PageLink
 from apps.wiki.models.pages import PageAlias, PageRevision, PageSlug, PageType, WikiPage, WikiPageQuerySet
 from apps.wiki.models.review import WikiIssue, WikiProposal
-from apps.wiki.models.runs import WikiImportFile, WikiRun
+from apps.wiki.models.runs import WikiImportItem, WikiRun
 from apps.wiki.models.sources import PageClaim, PageSource
 
 __all__ = [
@@ -16,7 +16,7 @@ __all__ = [
     "PageSource",
     "PageType",
     "WikiFolder",
-    "WikiImportFile",
+    "WikiImportItem",
     "WikiIssue",
     "WikiPage",
     "WikiPageQuerySet",

@@ -37,12 +37,36 @@ class WikiRun(Run):
         ]
 
 
-class WikiImportFile(SpaceOwned):
-    """The archive an import reads, kept in the file store until the run has ended."""
+class WikiImportItem(SpaceOwned):
+    """One entry of an archive that is imported, and what became of it. `data`: a page as it was understood, `blob`: bytes of a picture.
 
-    run = models.OneToOneField(WikiRun, on_delete=models.CASCADE, related_name="archive")
-    storage_path = models.CharField(max_length=512)
-    file_name = models.CharField(max_length=255)
+    A picture that was taken over keeps `handle`, by which pages name it; its bytes go when the run has ended.
+    """
+
+    class Kind(models.TextChoices):
+        FOLDER = "folder"
+        PICTURE = "picture"
+        PAGE = "page"
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        CREATED = "created"
+        CHANGED = "changed"
+        SAME = "same"
+        FAILED = "failed"
+
+    run = models.ForeignKey(WikiRun, on_delete=models.CASCADE, related_name="items")
+    index = models.PositiveIntegerField()
+    kind = models.CharField(max_length=8, choices=Kind)
+    path = models.CharField(max_length=4096)
+    data = models.JSONField(default=dict)
+    blob = models.BinaryField(null=True)
+    state = models.CharField(max_length=8, choices=State, default=State.WAITING)
+    error = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        constraints: ClassVar = [models.UniqueConstraint(fields=["run", "index"], name="wiki_wikiimportitem_once")]
+        indexes: ClassVar = [models.Index(fields=["run", "state", "index"], name="wiki_wikiimportitem_pick")]
 
     def __str__(self) -> str:
-        return self.file_name
+        return self.path

@@ -1,7 +1,8 @@
 """Reads of this context."""
 
+from apps.wiki.enabling import check_wiki, has_wiki
+from apps.wiki.exporting import wiki_export
 from apps.wiki.linking import contents_of, shown_content
-from apps.wiki.selectors.bases import check_wiki, has_wiki
 from apps.wiki.selectors.details import (
     Around,
     around,
@@ -28,12 +29,14 @@ from apps.wiki.selectors.overview import (
     wiki_stats,
 )
 from apps.wiki.selectors.pages import page_at, page_get, page_list, page_of_document, pages_get, wiki_base_get
+from apps.wiki.selectors.runs import ImportState, import_state
 
 __all__ = [
     "MANUAL",
     "Around",
     "BrokenLink",
     "FolderRow",
+    "ImportState",
     "Lint",
     "PageFilters",
     "WikiIndex",
@@ -49,6 +52,7 @@ __all__ = [
     "folder_trail",
     "folders_by_path",
     "has_wiki",
+    "import_state",
     "issue_get",
     "issue_list",
     "marked_text",
@@ -70,6 +74,7 @@ __all__ = [
     "revision_list",
     "shown_content",
     "wiki_base_get",
+    "wiki_export",
     "wiki_index",
     "wiki_lint",
     "wiki_stats",

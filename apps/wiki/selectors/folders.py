@@ -15,9 +15,9 @@ from apps.common.errors import NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import as_uuid
+from apps.wiki.enabling import check_wiki
 from apps.wiki.foldering import below
 from apps.wiki.models import WikiFolder, WikiPage
-from apps.wiki.selectors.bases import check_wiki
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from apps.common.errors import InvalidInput, NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import as_uuid
+from apps.wiki.enabling import check_wiki
 from apps.wiki.models import WikiIssue, WikiProposal
-from apps.wiki.selectors.bases import check_wiki
 
 
 def issue_list(*, actor: Actor, base: KnowledgeBase, slug: str = "", status: str = "", kind: str = "") -> Any:

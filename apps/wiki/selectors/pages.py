@@ -12,8 +12,8 @@ from apps.common.errors import NotFound
 from apps.common.policy import authorize
 from apps.knowledge.models import Document, KnowledgeBase
 from apps.knowledge.selectors import as_uuid, base_get
+from apps.wiki.enabling import check_wiki
 from apps.wiki.models import PageSlug, WikiPage
-from apps.wiki.selectors.bases import check_wiki
 from apps.wiki.slugs import link_key
 
 

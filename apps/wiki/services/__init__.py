@@ -1,7 +1,9 @@
 """Writes of this context."""
 
+from apps.wiki.archives import MAX_ARCHIVE, archive_read
 from apps.wiki.drafts import ClaimDraft, PageChange, PageDraft
 from apps.wiki.services.folders import folder_create, folder_delete, folder_update
+from apps.wiki.services.imports import wiki_import_start
 from apps.wiki.services.issues import issue_raise, issue_status_set
 from apps.wiki.services.pages import (
     PageWritten,
@@ -19,10 +21,12 @@ from apps.wiki.services.proposals import page_propose, proposal_accept, proposal
 from apps.wiki.services.repair import links_rebuild, links_repair, wiki_fix
 
 __all__ = [
+    "MAX_ARCHIVE",
     "ClaimDraft",
     "PageChange",
     "PageDraft",
     "PageWritten",
+    "archive_read",
     "folder_create",
     "folder_delete",
     "folder_update",
@@ -43,4 +47,5 @@ __all__ = [
     "proposal_accept",
     "proposal_reject",
     "wiki_fix",
+    "wiki_import_start",
 ]

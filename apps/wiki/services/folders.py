@@ -10,9 +10,9 @@ from apps.common.actor import Actor
 from apps.common.errors import Conflict, InvalidInput
 from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
+from apps.wiki.enabling import check_wiki
 from apps.wiki.foldering import MAX_DEPTH, below, clean_folder_name
 from apps.wiki.models import WikiFolder, WikiPage
-from apps.wiki.selectors.bases import check_wiki
 
 
 def folder_create(

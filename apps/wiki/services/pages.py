@@ -17,11 +17,11 @@ from apps.knowledge.services import documents_delete
 from apps.wiki import store
 from apps.wiki.addresses import address_take
 from apps.wiki.drafts import ClaimDraft, PageChange, PageDraft, checked, checked_change, clean_note, clean_slug
+from apps.wiki.enabling import check_wiki
 from apps.wiki.holding import check_version, locked, slug_taken
 from apps.wiki.linking import links_mend, shown_content
 from apps.wiki.models import PageRevision, PageSlug, WikiFolder, WikiPage, WikiProposal
 from apps.wiki.records import record
-from apps.wiki.selectors.bases import check_wiki
 from apps.wiki.slugs import numbered
 
 PageWritten = WikiPage | WikiProposal

@@ -13,10 +13,10 @@ from apps.common.policy import authorize
 from apps.knowledge.models import KnowledgeBase
 from apps.wiki import markup
 from apps.wiki.drafts import PageChange
+from apps.wiki.enabling import check_wiki
 from apps.wiki.holding import locked
 from apps.wiki.linking import links_write
 from apps.wiki.models import PageLink, PageSource, WikiPage
-from apps.wiki.selectors.bases import check_wiki
 from apps.wiki.selectors.overview import THIN_BYTES
 from apps.wiki.services.pages import page_change
 from apps.wiki.store import state_follow
