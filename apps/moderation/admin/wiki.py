@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.moderation.admin.base import BaseFilter, ChoiceFilter, MetadataAdmin, SpaceFilter, base_link, mark, space_link
 from apps.moderation.rows import Fact, when
@@ -78,7 +79,7 @@ class WikiPageAdmin(MetadataAdmin):
             Fact(_("State"), _("Deleted") if obj.document.deleted_at else obj.get_state_display(), tone=STATES[obj.state]),
             Fact(_("Space"), obj.space.name, reverse("admin:spaces_space_change", args=[obj.space_id])),
             Fact(_("Knowledge base"), obj.kb.name, reverse("admin:knowledge_knowledgebase_change", args=[obj.kb_id])),
-            Fact(_("Address"), obj.slug, code=True),
+            Fact(pgettext_lazy("of a wiki page", "Address"), obj.slug, code=True),
             Fact(_("Type"), self.kind(obj)),
             Fact(_("Status"), obj.get_status_display()),
             Fact(_("How it was made"), obj.get_made_by_display()),

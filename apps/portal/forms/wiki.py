@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
 
 from apps.portal.wiki.frame import TYPE_WORDS
 from apps.wiki.models import WikiPage
@@ -19,7 +20,7 @@ class PageForm(forms.Form):
     """A page as it is written. Other names stand one a line; `version` is the one the writing began with."""
 
     title = forms.CharField(label=_("Title"), required=False, strip=False)
-    slug = forms.CharField(label=_("Address"), required=False)
+    slug = forms.CharField(label=pgettext_lazy("of a wiki page", "Address"), required=False)
     folder = forms.CharField(label=_("Folder"), required=False)
     page_type = forms.CharField(label=_("Type"), required=False)
     status = forms.CharField(label=_("Status"), required=False)

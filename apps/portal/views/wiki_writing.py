@@ -9,7 +9,7 @@ from typing import Any
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import ngettext, pgettext_lazy
 
 from apps.common.errors import Conflict, DomainError, InvalidInput
 from apps.knowledge.models import KnowledgeBase
@@ -32,7 +32,7 @@ class EditorPage(WikiPageBase):
         title = _("Edit “%(title)s”") % {"title": page.title} if page else _("New page")
         context = {
             **frame,
-            "crumbs": [*frame["crumbs"][:-1], {"label": base.name, "href": wiki_url(base)}, {"label": title}],
+            "crumbs": [frame["crumbs"][0], {"label": base.name, "href": wiki_url(base)}, {"label": title}],
             "page_title": title,
             "form": form,
             "wiki_page": page,
@@ -164,7 +164,7 @@ class WikiDialog(DialogView):
 
 
 class RenameForm(forms.Form):
-    slug = forms.CharField(label=gettext_lazy("Address"), required=False)
+    slug = forms.CharField(label=pgettext_lazy("of a wiki page", "Address"), required=False)
 
 
 class WikiRenameView(WikiDialog):
