@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -125,8 +126,8 @@ def live_stack(tmp_path: Path) -> Iterator[Callable[..., LiveStack]]:
     """Starts portals: `stack = live_stack(broker_url=..., only=..., env={...})`; all of them are stopped after the test."""
     started: list[LiveStack] = []
 
-    def start(*, broker_url: str = "", only: str = "", env: dict[str, str] | None = None, data_dir: Path | None = None) -> LiveStack:
-        stack = LiveStack(data_dir or tmp_path / f"data{len(started)}", broker_url=broker_url, only=only, env=env)
+    def start(*, data_dir: Path | None = None, **wishes: Any) -> LiveStack:
+        stack = LiveStack(data_dir or tmp_path / f"data{len(started)}", **wishes)
         started.append(stack)
         return stack.start()
 

@@ -49,6 +49,7 @@ def test_files_dropped_on_a_new_base_become_findable(live_stack: Callable[..., L
 
         files = [["guide.md", "# Guide\n\nReset the device with code ERR-4021."], ["制度.txt", "年假可以结转五天。"], ["tool.exe", "MZ"]]
         page.evaluate(DROP, [files, page.locator("#main").element_handle()])
+        page.get_by_role("dialog", name="Upload 3 files").get_by_role("button", name="Upload").click()
         tray = page.get_by_role("region", name="Uploads")
         expect(tray.get_by_text(re.compile(r"Files of type \.exe cannot be read"))).to_be_visible()
         for name in ("guide.md", "制度.txt"):
@@ -58,6 +59,7 @@ def test_files_dropped_on_a_new_base_become_findable(live_stack: Callable[..., L
         expect(page.locator("#base-figures")).to_contain_text("vectors 100%", timeout=15_000)
 
         page.evaluate(DROP, [[["copy.md", files[0][1]]], page.locator("#main").element_handle()])
+        page.get_by_role("dialog").get_by_role("button", name="Upload").click()
         expect(tray.get_by_text("Already in this knowledge base")).to_be_visible()
 
         page.get_by_role("checkbox", name="Select guide.md").check()

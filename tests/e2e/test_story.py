@@ -40,7 +40,7 @@ def sign_up(page: Any, base_url: str, email: str, *, at: str = "/account/signup/
 
 
 def test_from_signing_up_to_the_passage(live_stack: Callable[..., LiveStack], tmp_path: Path) -> None:
-    stack = live_stack()
+    stack = live_stack(grown=False)
     folder = tmp_path / "资料"
     for name, data in files().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

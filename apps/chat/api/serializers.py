@@ -110,7 +110,9 @@ class ChatIn(serializers.Serializer[Any]):
 
 
 class StreamQuery(serializers.Serializer[Any]):
-    message_id = serializers.CharField(error_messages={"required": "message_id is required", "blank": "message_id is required"})
+    message_id = serializers.CharField(
+        error_messages={"required": _("Name the answer in `message_id`."), "blank": _("Name the answer in `message_id`.")}
+    )
 
 
 class StopIn(serializers.Serializer[Any]):
