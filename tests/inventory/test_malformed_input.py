@@ -91,7 +91,6 @@ FORMS: dict[str, tuple[str, ...]] = {
 }
 #: sentences the contract gives word for word, in English for everybody
 FIXED = (
-    "message_id: message_id is required",
     "Auto setup is not available in this edition",
     "Token refresh failed",
     "At least one knowledge_base_id, knowledge_base_ids, knowledge_ids, or scoped tag must be provided",
