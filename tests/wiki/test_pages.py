@@ -171,3 +171,15 @@ def test_a_hit_of_a_search_opens_the_page(wiki: WikiWorld) -> None:
     reader = reverse("document-reader", args=[wiki.space.pk, page.document.uid])
     answer = wiki.member.client.get(reader)
     assert (answer.status_code, answer.headers["Location"]) == (302, address(wiki, "wiki-page", page.uid))
+
+
+def test_moderators_see_metadata_and_no_text(wiki: WikiWorld) -> None:
+    page = wiki.add("Pump", "Secret sentence.", page_type="entity")
+    user = wiki.outsider.user
+    user.is_staff = user.is_superuser = True
+    user.save()
+    listed = wiki.outsider.client.get(reverse("admin:wiki_wikipage_changelist"))
+    detail = wiki.outsider.client.get(reverse("admin:wiki_wikipage_change", args=[page.pk]))
+    assert listed.status_code == detail.status_code == 200
+    assert "Pump" in listed.content.decode() and "Secret" not in listed.content.decode() + detail.content.decode()
+    assert wiki.outsider.client.get(reverse("admin:wiki_wikiissue_changelist")).status_code == 200

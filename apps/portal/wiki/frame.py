@@ -18,9 +18,10 @@ from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import as_uuid
 from apps.portal.base_frame import base_frame
 from apps.wiki.models import PageType, WikiFolder, WikiPage
-from apps.wiki.selectors import MANUAL, FolderRow, folder_get, folder_level, wiki_stats
+from apps.wiki.selectors import MANUAL, FolderRow, folder_get, folder_tree, wiki_stats
 
 MAX_PAGE = 100_000
+Tree = dict[int | None, list[FolderRow]]
 TYPE_WORDS: dict[str, Any] = {"": gettext_lazy("Page made by hand"), **{kind.value: kind.label for kind in PageType}}
 TYPE_GROUPS: dict[str, Any] = {
     PageType.SUMMARY: gettext_lazy("Summaries"),
@@ -97,7 +98,7 @@ def wiki_frame(actor: Actor, base: KnowledgeBase, query: WikiQuery | None = None
     query = query or WikiQuery(folder=str(page.folder.uid) if page and page.folder else None)
     frame = base_frame(actor, base, "wiki")
     address = wiki_url(base)
-    stats = wiki_stats(actor=actor, base=base, recent=0)
+    stats = wiki_stats(actor=actor, base=base, recent=0, lonely=False)
     crumbs = [*frame["crumbs"][:-1], {"label": base.name, "href": address}]
     return {
         **frame,
@@ -138,16 +139,20 @@ def tree_nodes(actor: Actor, base: KnowledgeBase, query: WikiQuery, total: int) 
         "current": query.folder == "" and query.type is None,
         "attrs": {"data-wiki-folder": "", "data-folder-name": _("Not in a folder")},
     }
-    return [every, *level_nodes(actor, base, None, chosen), loose]
+    return [every, *_level(base, folder_tree(actor=actor, base=base), None, chosen), loose]
 
 
-def level_nodes(actor: Actor, base: KnowledgeBase, parent: WikiFolder | None, chosen: WikiFolder | None = None) -> list[dict[str, Any]]:
-    """One level of the tree; the way to the chosen folder is open."""
-    rows = folder_level(actor=actor, base=base, parent=parent, every=True)
-    return [_node(actor, base, row, chosen) for row in rows]
+def level_nodes(actor: Actor, base: KnowledgeBase, parent: WikiFolder) -> list[dict[str, Any]]:
+    """One level of the tree."""
+    return _level(base, folder_tree(actor=actor, base=base), parent.pk, None)
 
 
-def _node(actor: Actor, base: KnowledgeBase, row: FolderRow, chosen: WikiFolder | None) -> dict[str, Any]:
+def _level(base: KnowledgeBase, tree: Tree, above: int | None, chosen: WikiFolder | None) -> list[dict[str, Any]]:
+    """The folders in one; the way to the chosen folder is open."""
+    return [_node(base, tree, row, chosen) for row in tree.get(above, [])]
+
+
+def _node(base: KnowledgeBase, tree: Tree, row: FolderRow, chosen: WikiFolder | None) -> dict[str, Any]:
     folder = row.folder
     leads = chosen is not None and f"{chosen.path}/".startswith(f"{folder.path}/")
     is_open = leads and row.has_children
@@ -159,7 +164,7 @@ def _node(actor: Actor, base: KnowledgeBase, row: FolderRow, chosen: WikiFolder 
         "current": chosen is not None and chosen.pk == folder.pk,
         "open": is_open,
         "attrs": {"data-wiki-folder": str(folder.uid), "data-folder-name": folder.name},
-        "children": level_nodes(actor, base, folder, chosen) if is_open else [],
+        "children": _level(base, tree, folder.pk, chosen) if is_open else [],
         "load": f"{level}?folder={folder.uid}" if row.has_children and not is_open else "",
     }
 

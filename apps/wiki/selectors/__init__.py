@@ -14,7 +14,7 @@ from apps.wiki.selectors.details import (
     revision_get,
     revision_list,
 )
-from apps.wiki.selectors.folders import FolderRow, folder_get, folder_level, folder_row
+from apps.wiki.selectors.folders import FolderRow, folder_get, folder_level, folder_row, folder_tree
 from apps.wiki.selectors.issues import issue_get, issue_list, proposal_get, proposal_list
 from apps.wiki.selectors.lists import MANUAL, PageFilters, clean_types, folder_trail, folders_by_path, pages_filtered, pages_search
 from apps.wiki.selectors.overview import (
@@ -50,6 +50,7 @@ __all__ = [
     "folder_level",
     "folder_row",
     "folder_trail",
+    "folder_tree",
     "folders_by_path",
     "has_wiki",
     "import_state",

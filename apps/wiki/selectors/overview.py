@@ -90,8 +90,11 @@ class WikiStats:
     sources_changed: int
 
 
-def wiki_stats(*, actor: Actor, base: KnowledgeBase, recent: int = RECENT) -> WikiStats:
-    """Figures of a wiki. `is_active`: work on it is under way now. Raises: InvalidInput without a wiki."""
+def wiki_stats(*, actor: Actor, base: KnowledgeBase, recent: int = RECENT, lonely: bool = True) -> WikiStats:
+    """Figures of a wiki. `is_active`: work on it is under way now. Without `lonely`, orphans are not counted (0).
+
+    Raises: InvalidInput without a wiki.
+    """
     rows = page_list(actor=actor, base=base)
     live = WikiPage.objects.live().filter(kb=base)
     kinds = dict(live.order_by().values_list("page_type").annotate(count=Count("pk")))
@@ -104,7 +107,7 @@ def wiki_stats(*, actor: Actor, base: KnowledgeBase, recent: int = RECENT) -> Wi
         total_pages=sum(kinds.values()),
         pages_by_type=kinds,
         total_links=links["total"],
-        orphan_count=orphans(actor=actor, base=base).count(),
+        orphan_count=orphans(actor=actor, base=base).count() if lonely else 0,
         recent_updates=list(rows.order_by("-updated_at", "-pk")[:recent]) if recent else [],
         pending_tasks=sum(max(1, total - done) for total, done, _state in runs),
         pending_issues=WikiIssue.objects.filter(kb=base, status=WikiIssue.Status.OPEN, page__document__deleted_at__isnull=True).count(),
