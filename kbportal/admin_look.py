@@ -86,6 +86,8 @@ UNFOLD: dict[str, Any] = {
                     _item(_("Knowledge bases"), "library_books", "admin:knowledge_knowledgebase_changelist"),
                     _item(_("FAQ entries"), "quiz", "admin:faq_faqentry_changelist"),
                     _item(_("Data sources"), "sync", "admin:sources_datasource_changelist"),
+                    _item(_("Wiki pages"), "article", "admin:wiki_wikipage_changelist"),
+                    _item(_("Wiki issues"), "rule", "admin:wiki_wikiissue_changelist"),
                     _item(_("People"), "group", "admin:accounts_user_changelist"),
                     _item(_("Storage"), "hard_drive", "admin:storage"),
                 ],

@@ -37,6 +37,7 @@ def audit(
     actor: Actor,
     action: str,
     target: Any = None,
+    /,
     *,
     outcome: str = Activity.Outcome.SUCCESS,
     target_type: str = "",

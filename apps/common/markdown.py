@@ -3,8 +3,8 @@
     render("# Title\\n\\n- [ ] task")      safe HTML for components/markdown_view.html
 
 SECURITY: whatever the renderer gives is sanitised afterwards, always. No script, style, form, frame or event attribute comes through;
-links go to http, https and mailto only; pictures only if they are in the text itself (data URIs) or given along, so that reading calls no
-other site;
+links go to http, https and mailto, and to pages of the portal only where they are given along; pictures only if they are in the text
+itself (data URIs) or given along, so that reading calls no other site;
 ids carry a prefix and classes come from a closed list, so that a document cannot pose as a part of the portal.
 """
 
@@ -42,7 +42,7 @@ _PYGMENTS = frozenset(
     "c c1 ch cm cp cs err g gd ge gh gi gp gs gu l ld x py pm fm vc vg vi vm".split()
 )
 _CLASSES: dict[str, set[str]] = {
-    "a": {"footnote-ref", "footnote-backref"},
+    "a": {"footnote-ref", "footnote-backref", "wiki-link", "wiki-link--broken", "cite", "cite--weak"},
     "div": {"highlight", "arithmatex", "footnote"},
     "span": {"arithmatex", *_PYGMENTS},
     "pre": {"mermaid"},
@@ -53,15 +53,16 @@ _PICTURE = re.compile(r"data:image/(?:png|jpe?g|gif|webp);base64,[A-Za-z0-9+/=\s
 _WEB = re.compile(r"(?:https?|mailto):", re.IGNORECASE)
 
 
-def render(text: str, pictures: Mapping[str, str] | None = None) -> SafeString:
+def render(text: str, pictures: Mapping[str, str] | None = None, links: Mapping[str, str] | None = None) -> SafeString:
     """Sanitised HTML of a Markdown text: tables, tasks, footnotes, fenced code with colours, formulas, diagrams.
 
-    `pictures`: {address in the text: address to read the bytes from}, for pictures the caller vouches for. Formulas and diagrams come as
+    `pictures`: {address in the text: address to read the bytes from}, for pictures the caller vouches for; `links`: likewise {address
+    of the scheme `wiki:` in the text: address in the portal}. Formulas and diagrams come as
     `.arithmatex` and `pre.mermaid`, which the browser draws. Beyond `MAX_CHARS` the text is cut.
     """
     converter = _converter()
     made: str = converter.reset().convert(text[:MAX_CHARS].replace("\x00", ""))
-    clean = sanitise(made, pictures)
+    clean = sanitise(made, pictures, links)
     return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
 
 
@@ -71,13 +72,15 @@ def page(html: str) -> SafeString:
     return mark_safe(clean.replace("<table>", '<div class="table-scroll"><table>').replace("</table>", "</table></div>"))  # noqa: S308
 
 
-def sanitise(html: str, pictures: Mapping[str, str] | None = None) -> str:
-    """The harmless part of a piece of HTML; `pictures` as in `render`."""
+def sanitise(html: str, pictures: Mapping[str, str] | None = None, links: Mapping[str, str] | None = None) -> str:
+    """The harmless part of a piece of HTML; `pictures` and `links` as in `render`."""
     import nh3
 
-    known = pictures or {}
+    known, known_links = pictures or {}, links or {}
 
     def attribute(tag: str, name: str, value: str) -> str | None:
+        if tag == "a" and name == "href" and value in known_links:
+            return known_links[value]
         return known[value] if tag == "img" and name == "src" and value in known else _attribute(tag, name, value)
 
     return nh3.clean(
@@ -87,7 +90,7 @@ def sanitise(html: str, pictures: Mapping[str, str] | None = None) -> str:
         attributes=_ATTRIBUTES,
         allowed_classes=_CLASSES,
         attribute_filter=attribute,
-        url_schemes={"http", "https", "mailto", "data", "resource"},
+        url_schemes={"http", "https", "mailto", "data", "resource", "wiki"},
         link_rel="noopener noreferrer nofollow",
     )
 

@@ -14,7 +14,7 @@ from apps.common.jobs.models import LIVE, RunState
 from apps.common.jobs.service import has_worker, served_queues
 from apps.common.policy import authorize
 from apps.ingestion.chunking.service import DEFAULTS as CHUNKING_DEFAULTS
-from apps.ingestion.chunking.service import preview
+from apps.ingestion.chunking.service import passages_cut, preview
 from apps.ingestion.models import IngestionRun, Span
 from apps.ingestion.parsed import read_parsed
 from apps.ingestion.tables import TableRead, table_read
@@ -36,6 +36,7 @@ __all__ = [
     "chunk_preview",
     "document_trace",
     "live_runs",
+    "passages_cut",
     "read_parsed",
     "reindex_plan",
     "run_facts",

@@ -30,6 +30,7 @@ KINDS: dict[str, Any] = {
     "move": _("Move documents"),
     "sync": _("Sync a data source"),
     "faq_import": _("Import question pairs"),
+    "wiki_import": _("Import wiki pages"),
     "faq_index": _("Make passages of question pairs"),
 }
 #: state of a run or document -> look of its mark

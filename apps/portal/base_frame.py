@@ -14,10 +14,11 @@ from apps.knowledge.models import KnowledgeBase
 from apps.knowledge.selectors import BaseRow, base_row
 from apps.portal import links
 from apps.portal.samples import is_sample_base
+from apps.wiki.selectors import has_wiki
 
 
 def base_frame(actor: Actor, base: KnowledgeBase, tab: str) -> dict[str, Any]:
-    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab` is documents, faq, test, images, sources, activity or settings."""
+    """Context of `portal/_base_head.html` and of the breadcrumbs; `tab`: documents, faq, wiki, test, images, sources, activity..."""
     row = base_row(actor=actor, base=base)
     return {
         "base": base,
@@ -79,6 +80,9 @@ def tabs(actor: Actor, base: KnowledgeBase, row: BaseRow, current: str) -> list[
     count = row.counts.entries if is_faq else row.counts.documents
     first = {"label": _("FAQ") if is_faq else _("Documents"), "href": links.base_url(base), "current": current in ("documents", "faq")}
     found: list[dict[str, Any]] = [first | {"count": f"{count:,}", "count_id": "base-count"}]
+    if has_wiki(base):
+        wiki = reverse("base-wiki", args=[base.space_id, base.uid])
+        found.append({"label": _("Wiki"), "href": wiki, "current": current == "wiki"})
     if address := links.test_url(base):
         found.append({"label": _("Retrieval test"), "href": address, "current": current == "test"})
     if not is_faq:

@@ -12,6 +12,8 @@ from apps.knowledge.models import Chunk
 from apps.retrieval.search import Passage
 
 NEIGHBOUR, PARENT = 2, 4
+#: Passages that go on in the next one.
+RUNNING = (Chunk.Type.TEXT, Chunk.Type.WIKI)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,16 @@ def context_of(*, actor: Actor, hits: Sequence[Passage]) -> list[ContextPassage]
     found: list[ContextPassage] = []
     wanted = Q(pk__in=[])
     for hit in hits:
-        if hit.chunk.chunk_type == Chunk.Type.TEXT:
+        if hit.chunk.chunk_type in RUNNING:
             around = (hit.chunk.chunk_index - 1, hit.chunk.chunk_index + 1)
-            wanted |= Q(document_id=hit.document.pk, chunk_index__in=around, chunk_type=Chunk.Type.TEXT)
+            wanted |= Q(document_id=hit.document.pk, chunk_index__in=around, chunk_type=hit.chunk.chunk_type)
     rows = Chunk.objects.visible_to(actor).select_related("document", "document__kb", "parent").filter(wanted, is_enabled=True)
     beside = {(c.document_id, c.chunk_index): c for c in rows}
     for hit in hits:
         if hit.chunk.parent_id and hit.chunk.parent_id not in seen and hit.chunk.parent is not None:
             seen.add(hit.chunk.parent_id)
             found.append(ContextPassage(hit.chunk.parent, PARENT, hit.score / 2))
-        if hit.chunk.chunk_type != Chunk.Type.TEXT:
+        if hit.chunk.chunk_type not in RUNNING:
             continue
         for index in (hit.chunk.chunk_index - 1, hit.chunk.chunk_index + 1):
             neighbour = beside.get((hit.document.pk, index))

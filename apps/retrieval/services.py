@@ -34,7 +34,7 @@ BATCH_DOCUMENTS = 50
 SLICE = 500  # documents whose rows are looked at, or refiled, in one go
 #: What a passage that holds nothing but pictures without words is embedded as.
 NOTHING_SAID = "-"
-INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ)
+INDEXED_TYPES = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ, Chunk.Type.WIKI)
 
 
 def words_of(document: Document, chunk: Chunk, tag_names: Iterable[str] | None = None) -> str:
@@ -48,7 +48,14 @@ def words_of(document: Document, chunk: Chunk, tag_names: Iterable[str] | None =
     if chunk.chunk_index == 0 and chunk.chunk_type == Chunk.Type.TEXT:
         tags = _tags(document, tag_names)
         parts = [document.title, document.file_name if document.file_name != document.title else "", *tags, *parts]
+    elif chunk.chunk_index == 0 and chunk.chunk_type == Chunk.Type.WIKI:
+        parts = [document.title, *_names(chunk), *parts]
     return "\n".join([*filter(None, parts), without_references(chunk.content), *_asked(chunk)])
+
+
+def _names(chunk: Chunk) -> list[str]:
+    """What else a page of the wiki goes by."""
+    return [str(name) for name in ((chunk.metadata or {}).get("wiki") or {}).get("names") or []]
 
 
 def _tags(document: Document, names: Iterable[str] | None) -> list[str]:

@@ -54,6 +54,7 @@ INSTALLED_APPS = [
     "apps.ingestion",
     "apps.faq",
     "apps.sources",
+    "apps.wiki",
     "apps.chat",
     "apps.portal",
     "apps.moderation",

@@ -206,6 +206,8 @@ def test_nothing_but_our_pages_is_registered() -> None:
         "retrieval.RetrievalLog",
         "sources.DataSource",
         "spaces.Space",
+        "wiki.WikiIssue",
+        "wiki.WikiPage",
     ]
 
 

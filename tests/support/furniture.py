@@ -19,6 +19,8 @@ from apps.knowledge.services import Arrival, base_create, document_upload
 from apps.knowledge.services.tags import tag_create
 from apps.llm.models import Model
 from apps.sources.models import DataSource, SourceItem, SyncRun
+from apps.wiki.drafts import PageChange, PageDraft
+from apps.wiki.services import folder_create, issue_raise, page_change, page_create, page_propose
 
 TEXT = "The pump is replaced every five years."
 
@@ -39,12 +41,18 @@ UNKNOWN: dict[str, Any] = {
             "faq_kb_id",
             "source_id",
             "log_id",
+            "wiki_kb_id",
+            "wiki_page_id",
+            "wiki_folder_id",
+            "wiki_issue_id",
+            "wiki_proposal_id",
         ),
         7,
     )
 }
 UNKNOWN["row_id"] = 999_999_999
 UNKNOWN["entry_id"] = 999_999_999_999
+UNKNOWN["page_slug"] = "no/such/page"
 UNKNOWN["faq_task_id"] = f"faq_import_1_1700000000000_0123abcd_{uuid.UUID(int=99)}"
 
 
@@ -76,6 +84,25 @@ def answer_in(session: ChatSession, chunk: Chunk) -> Message:
         space_id=session.space_id, message=reply, seq=0, payload={"id": "r-1", "response_type": "complete", "done": True}
     )
     return reply
+
+
+def wiki_of(actor: Actor) -> dict[str, Any]:
+    """A base with a wiki of two pages that two people would change, and the ids of what is in it."""
+    base = base_create(actor=actor, values={"name": "Wiki", "indexing_strategy": {"wiki_enabled": True, "keyword_enabled": True}})
+    folder = folder_create(actor=actor, base=base, name="Plant")
+    slug = f"plant/pump-{base.pk}"
+    page = page_create(actor=actor, base=base, draft=PageDraft(title="Pump", content=f"{TEXT} See [[nowhere]].", slug=slug, folder=folder))
+    page_change(actor=actor, page=page, change=PageChange(content=f"{TEXT} See [[nowhere]] or [[here]]."))
+    issue = issue_raise(actor=actor, page=page, kind="stale", description="The manual says six years.")
+    proposal = page_propose(actor=actor, page=page, change=PageChange(content="The pump is replaced every six years."))
+    return {
+        "wiki_kb_id": base.uid,
+        "wiki_page_id": page.uid,
+        "page_slug": slug,
+        "wiki_folder_id": folder_create(actor=actor, base=base, name="Empty").uid,
+        "wiki_issue_id": issue.uid,
+        "wiki_proposal_id": proposal.uid,
+    }
 
 
 def furnish(actor: Actor) -> dict[str, Any]:
@@ -112,6 +139,7 @@ def furnish(actor: Actor) -> dict[str, Any]:
         space_id=document.space_id, source=source, key="0" * 64, external_id="1", title="Gone", state="held", vanished_at=timezone.now()
     )
     return {
+        **wiki_of(actor),
         "source_id": source.uid,
         "log_id": run.uid,
         "session_id": session.uid,

@@ -66,6 +66,7 @@ PROXY_CODES = {
     "role_too_low": "KNOWLEDGE_MANAGE_REQUIRED",
     "conflict": "KNOWLEDGE_CONFLICT",
     "revision_conflict": "KNOWLEDGE_CONFLICT",
+    "version_conflict": "KNOWLEDGE_CONFLICT",
     "not_found": "NOT_FOUND",
     "space_required": "NO_CURRENT_TENANT",
     "foreign_tenant": "NOT_A_MEMBER",
@@ -166,6 +167,19 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
     if status == 401:
         response["WWW-Authenticate"] = 'Bearer realm="kbportal"'
     return put_headers(response, found)
+
+
+def handle_flat(error: Exception, context: dict[str, Any]) -> Response:
+    """`handle` for routes that answer `{"error": "..."}`, with the field, the reason and what a conflict tells beside it."""
+    response = handle(error, context)
+    told = response.data.get("error") if isinstance(response.data, dict) else None
+    if isinstance(told, dict):
+        details = told.get("details")
+        details = details if isinstance(details, dict) else {}
+        extra = {name: details[name] for name in ("field", "reason", "fields", "known", "current_version") if name in details}
+        code = {"code": response.data["code"]} if "code" in response.data else {}
+        response.data = {"error": told["message"], **extra, **code}
+    return response
 
 
 def put_headers(response: AnyResponse, error: errors.DomainError) -> AnyResponse:

@@ -195,6 +195,13 @@ def config_from_dict(raw: Mapping[str, Any] | None) -> ChunkingConfig:
     )
 
 
+def passages_cut(text: str, config: Mapping[str, Any] | None = None) -> list[Piece]:
+    """The passages of a Markdown text under a base's settings, none of them inside another; a blank text has none."""
+    settings = replace(config_from_dict(config), enable_parent_child=False)
+    document = ParsedDocument(text=text, blocks=markdown_blocks(text), media_type="text/markdown")
+    return chunk(document, settings).pieces
+
+
 # preview
 
 

@@ -36,6 +36,7 @@ class Chunk(SpaceOwned):
 
     A passage of the type `faq` belongs to a question pair. Its `metadata["faq"]` holds `indexed` (the text it is found by) and `question`;
     in the first one of a pair also `questions`, `negatives` and `answers`. `content` is what is read: the question and its answers.
+    One of the type `wiki_page` belongs to a page of the wiki; `metadata["wiki"]["names"]` of the first one: what else it is found by.
     """
 
     class Type(models.TextChoices):
@@ -44,6 +45,7 @@ class Chunk(SpaceOwned):
         IMAGE_OCR = "image_ocr"
         IMAGE_CAPTION = "image_caption"
         FAQ = "faq"
+        WIKI = "wiki_page"
 
     class IndexStatus(models.TextChoices):
         READY = "ready"

@@ -35,8 +35,8 @@ IN_FLIGHT = (ParseStatus.PENDING, ParseStatus.PROCESSING, ParseStatus.FINALIZING
 
 class DocumentQuerySet(SpaceQuerySet):
     def listed(self) -> DocumentQuerySet:
-        """Without what is no document to people: question pairs and what stands for them."""
-        rows: Any = self.exclude(type__in=(Document.Type.FAQ, Document.Type.PAIR))
+        """Without what is no document to people: question pairs, what stands for them, and pages of the wiki."""
+        rows: Any = self.exclude(type__in=Document.UNLISTED)
         return rows
 
     def visible_to(self, actor: Actor) -> DocumentQuerySet:
@@ -52,7 +52,8 @@ class Document(SpaceOwned):
     `storage_path` is the original, `parsed_path` what the parser made of it, both keys of the file store.
 
     An entry of an FAQ base is a document of the type `pair` (its standard question is the title, its passages are what it is found by);
-    the one document of the type `faq` stands for all of them. Neither is shown or counted as a document.
+    the one document of the type `faq` stands for all of them. A page of the wiki is a document of the type `page`. None of these is shown
+    or counted as a document.
     """
 
     class Type(models.TextChoices):
@@ -62,6 +63,10 @@ class Document(SpaceOwned):
         MANUAL = "manual"
         FAQ = "faq"
         PAIR = "pair"
+        PAGE = "page"
+
+    #: What is kept as a document and is none to people.
+    UNLISTED: ClassVar = (Type.FAQ, Type.PAIR, Type.PAGE)
 
     uid = models.UUIDField(unique=True, default=uuid.uuid4)
     kb = models.ForeignKey(KnowledgeBase, on_delete=models.CASCADE, related_name="documents")

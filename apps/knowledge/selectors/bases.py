@@ -116,7 +116,7 @@ def counts_of(kb_pks: Sequence[int]) -> dict[int, BaseCounts]:
         .order_by()
         .values("kb_id")
         .annotate(
-            documents=Count("pk", filter=~Q(type__in=(Document.Type.FAQ, Document.Type.PAIR))),
+            documents=Count("pk", filter=~Q(type__in=Document.UNLISTED)),
             processing=Count("pk", filter=Q(parse_status__in=(ParseStatus.PENDING, ParseStatus.PROCESSING))),
             failed=Count("pk", filter=Q(parse_status=ParseStatus.FAILED)),
             passages=Sum("chunk_count"),

@@ -13,7 +13,7 @@ from apps.common.policy import authorize
 from apps.knowledge.models import Chunk, Document
 
 #: What can be found; parents are only shown around their parts.
-SHOWN = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ)
+SHOWN = (Chunk.Type.TEXT, Chunk.Type.IMAGE_OCR, Chunk.Type.IMAGE_CAPTION, Chunk.Type.FAQ, Chunk.Type.WIKI)
 State = Literal["", "on", "off", "edited", "unindexed"]
 
 

@@ -81,6 +81,8 @@ def chunks_delete(*, actor: Actor, document: Document, chunks: Sequence[Chunk] |
     authorize(actor, "chunk.write", document)
     if document.type == Document.Type.PAIR:
         raise InvalidInput(_("This is an entry of an FAQ base. Change it there."), code="faq_entry", api_code=1000)
+    if document.type == Document.Type.PAGE:
+        raise InvalidInput(_("This is a page of the wiki. Change it there."), code="wiki_page", api_code=1000)
     with transaction.atomic():
         document = Document.objects.select_for_update(of=("self",)).get(pk=document.pk)
         rows = Chunk.objects.filter(document=document)

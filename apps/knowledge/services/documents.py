@@ -53,6 +53,8 @@ def document_update(
     authorize(actor, "document.update", document)
     if document.type in (Document.Type.FAQ, Document.Type.PAIR):
         raise InvalidInput(_("This is an entry of an FAQ base. Change it there."), code="faq_entry", api_code=1000)
+    if document.type == Document.Type.PAGE:
+        raise InvalidInput(_("This is a page of the wiki. Change it there."), code="wiki_page", api_code=1000)
     with transaction.atomic():
         document = locked_document(document)
         before = {"title": document.title, "description": document.description, "custom_metadata": document.custom_metadata}

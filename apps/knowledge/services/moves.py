@@ -33,6 +33,8 @@ def documents_move(*, actor: Actor, source: KnowledgeBase, target: KnowledgeBase
         raise InvalidInput(_("Both bases must be of the same type."), field="target_kb_id", api_code=1000)
     if source.embedding_model_id != target.embedding_model_id:
         raise InvalidInput(_("Both bases must use the same embedding model."), field="target_kb_id", api_code=1000)
+    if pages := [str(document.uid) for document in documents if document.type == Document.Type.PAGE]:
+        raise InvalidInput(_("Pages of the wiki stay in their base."), field="knowledge_ids", ids=pages, code="wiki_page", api_code=1000)
     unready = [str(document.uid) for document in documents if document.parse_status != ParseStatus.COMPLETED]
     if unready:
         raise InvalidInput(

@@ -1,1 +1,1 @@
-from apps.moderation.admin import bases, documents, pairs, people, searches, sources, spaces, trail  # noqa: F401
+from apps.moderation.admin import bases, documents, pairs, people, searches, sources, spaces, trail, wiki  # noqa: F401

@@ -77,6 +77,7 @@ class OriginFilter(ChoiceFilter):
         ("file_url", _("a file from an address")),
         ("manual", _("written here")),
         ("pair", _("a question pair")),
+        ("page", _("a page of a wiki")),
     )
 
 

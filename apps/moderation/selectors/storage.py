@@ -52,7 +52,7 @@ def _holdings(actor: Actor, by: str, figure_by: str, ids: list[int]) -> dict[int
 
 def _sums() -> dict[str, Any]:
     return {
-        "documents": Count("pk", filter=~Q(type__in=(Document.Type.FAQ, Document.Type.PAIR))),
+        "documents": Count("pk", filter=~Q(type__in=Document.UNLISTED)),
         "entries": Count("pk", filter=Q(type=Document.Type.PAIR)),
         "failed": Count("pk", filter=Q(parse_status=ParseStatus.FAILED)),
         "passages": Sum("chunk_count"),

@@ -239,6 +239,11 @@ class SettingsForm(ReadingMixin, PicturesMixin, ChunkingForm):
     question_index_mode = forms.ChoiceField(label=gettext_lazy("Questions of an entry"), choices=QUESTION_MODES, required=False)
     name = forms.CharField(label=gettext_lazy("Name"), required=False, strip=False)
     description = forms.CharField(label=gettext_lazy("Description"), widget=forms.Textarea, required=False, strip=False)
+    wiki = forms.BooleanField(
+        label=gettext_lazy("Wiki"),
+        required=False,
+        help_text=gettext_lazy("Pages that people keep, linked to each other. Turned off, they are kept and nobody sees or finds them."),
+    )
     words = forms.BooleanField(label=gettext_lazy("Words"), required=False)
     vectors = forms.BooleanField(label=gettext_lazy("Meaning (vectors)"), required=False)
     words_share = forms.IntegerField(
@@ -379,6 +384,7 @@ def initial_of(base: KnowledgeBase) -> dict[str, Any]:
         "enable_parent_child": bool(config.get("enable_parent_child")),
         "parent_chunk_size": config.get("parent_chunk_size") or CHUNKING_DEFAULTS.parent_chunk_size,
         "child_chunk_size": config.get("child_chunk_size") or CHUNKING_DEFAULTS.child_chunk_size,
+        "wiki": strategy.get("wiki_enabled", False),
         "words": strategy.get("keyword_enabled", True),
         "vectors": strategy.get("vector_enabled", True),
     }

@@ -60,6 +60,7 @@ class BaseSettingsView(PageView):
         flags = {**(base.indexing_strategy or {}), "keyword_enabled": values["words"], "vector_enabled": values["vectors"]}
         if base.type == KnowledgeBase.Type.FAQ:
             return self._save_faq(base, form, flags)
+        flags["wiki_enabled"] = values["wiki"]
         splitting = form.config(base.chunking_config)
         splitting["parser_engine_rules"] = form.rules(splitting.get("parser_engine_rules") or [])
         config = {"chunking_config": splitting, "indexing_strategy": flags}

@@ -25,6 +25,8 @@ from apps.portal.reader.passages import Asked, passages_context, reader_address
 from apps.portal.reader.pipeline import pipeline_context, warnings_of
 from apps.portal.reader.source import Source, source_of
 from apps.portal.reader.summary import summary_context
+from apps.portal.wiki.frame import page_url
+from apps.wiki.selectors import page_of_document
 
 
 class ReaderView(PageView):
@@ -44,6 +46,8 @@ class ReaderView(PageView):
             raise
         if document.type in (Document.Type.PAIR, Document.Type.FAQ):
             return redirect(links.document_url(document) if document.type == Document.Type.PAIR else links.base_url(document.kb))
+        if document.type == Document.Type.PAGE and (page := page_of_document(actor=self.actor, document=document)) is not None:
+            return redirect(page_url(page, document.kb.uid))
         asked = Asked.read(request.GET)
         source = source_of(document)
         if "index" in request.GET or "at" in request.GET:

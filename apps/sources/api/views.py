@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework.response import Response
 
-from apps.common.api.errors import handle
+from apps.common.api.errors import handle_flat
 from apps.common.api.views import ApiView, Empty, Op
 from apps.common.errors import InvalidInput
 from apps.knowledge.selectors import base_get
@@ -30,18 +30,7 @@ class SourceView(ApiView):
     """Refusals of the handlers are `{"error": "..."}`, with the field and the reason beside it."""
 
     def get_exception_handler(self) -> Callable[[Exception, dict[str, Any]], Response]:
-        return _flat
-
-
-def _flat(error: Exception, context: dict[str, Any]) -> Response:
-    response = handle(error, context)
-    told = response.data.get("error") if isinstance(response.data, dict) else None
-    if isinstance(told, dict):
-        details = told.get("details") or {}
-        extra = {name: details[name] for name in ("field", "reason", "fields", "known") if isinstance(details, dict) and name in details}
-        code = {"code": response.data["code"]} if "code" in response.data else {}
-        response.data = {"error": told["message"], **extra, **code}
-    return response
+        return handle_flat
 
 
 class TypesView(SourceView):

@@ -13,6 +13,7 @@ import "./core/tree.js";
 import "./components/ask.js";
 import "./components/documents.js";
 import "./components/folders.js";
+import "./components/wiki.js";
 import "./components/viewer.js";
 import { combobox } from "./components/combobox.js";
 import { palette } from "./components/palette.js";

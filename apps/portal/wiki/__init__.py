@@ -1,0 +1,1 @@
+"""The wiki tab of a base: its tree, lists, pages, what changed."""
