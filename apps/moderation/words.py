@@ -31,6 +31,7 @@ KINDS: dict[str, Any] = {
     "sync": _("Sync a data source"),
     "faq_import": _("Import question pairs"),
     "faq_index": _("Make passages of question pairs"),
+    "evaluate": _("Evaluate knowledge bases"),
 }
 #: state of a run or document -> look of its mark
 TONES = {

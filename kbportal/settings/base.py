@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "apps.faq",
     "apps.sources",
     "apps.chat",
+    "apps.evaluation",
     "apps.portal",
     "apps.moderation",
     "apps.operations",
