@@ -207,7 +207,7 @@ def test_every_wrong_row_is_named_and_nothing_is_stored(lab: Lab) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("a.jsonl", "", "There is no question in it. Each row needs a `question`."),
+        ("a.jsonl", "\n", "There is no question in it. Each row needs a `question`."),
         ("a.csv", "name,answer\n1,2\n", "The first row has to name the columns; one of them is `question`. It has: name, answer."),
         ("a.csv", 'question\n"open', "The file is not readable as CSV: unexpected end of data."),
         ("a.jsonl", b"\xff\xff\xff\x00", "The text of the file cannot be read. Save it as UTF-8."),
