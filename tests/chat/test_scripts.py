@@ -15,6 +15,7 @@ from apps.knowledge.models import Document
 from apps.knowledge.services import base_create
 from apps.retrieval.journal import journal
 from apps.retrieval.models import RetrievalLog
+from apps.retrieval.selectors import search_figures, turns_by_day
 from apps.spaces.services.keys import key_create
 from tests.support.library import Library
 from tests.support.talking import Talk, of, said, types
@@ -157,3 +158,15 @@ def test_two_askers_with_different_rights_see_their_own_passages_alone(shelf: Li
         kept = {(row.message.session.owner, row.kb_uid) for row in Citation.objects.select_related("message__session")}
     assert len({owner for owner, _kb in kept}) == 2
     assert {owner for owner, kb in kept if kb == secret.uid} < {owner for owner, kb in kept if kb == open_base.uid}
+
+
+def test_the_log_tells_how_often_a_question_was_looked_up(shelf: Library) -> None:
+    talk = Talk(shelf)
+    for message in ("你好。", "OpenClaw 相关的文章讲了什么？", "谢谢"):
+        talk.ask(message)
+    assert len(rows()) == 3
+    with unscoped("test"):
+        figures = search_figures(RetrievalLog.objects.all())
+        today = turns_by_day(RetrievalLog.objects.all(), 14)[-1]
+    assert (figures.turns, figures.looked_up, figures.asked) == (3, 1, 1)
+    assert today.counts == {"search": 1, "skip": 2}
