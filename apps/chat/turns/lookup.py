@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +14,6 @@ from apps.chat.answerers.evidence import Source, judge
 from apps.chat.models import Citation
 from apps.chat.turns.channel import Channel
 from apps.chat.turns.plan import Plan
-from apps.chat.turns.runner import release
 from apps.common.errors import DomainError, TransientError
 from apps.knowledge.models import passage_hash
 from apps.llm.services.embedders import PACKAGED
@@ -38,9 +36,6 @@ log = logging.getLogger(__name__)
 TOOL = "knowledge_search"
 QUERY_TOOL = "query_knowledge_base"
 TOOL_BUDGET = 4000
-#: Searches of turns at the same time in a process. A search is work of a processor: with more of them none ends sooner, and requests that
-#: have a row to write wait so long for their turn that the database gives up on them.
-_searching = threading.BoundedSemaphore(3)
 LOADED = 8  # contract 2.5: `match_type` of what was named, not found
 
 
@@ -190,15 +185,13 @@ def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, cal
 
 def searched(plan: Plan, query: str, budget: int) -> Found:
     """What the bases of the turn hold about a text. Raises: what `search` raises, also when no leg could answer."""
-    release()
-    with _searching:
-        found = search_knowledge_base(
-            actor=plan.actor,
-            query=query,
-            scope=plan.scope,
-            explicit_refs=parse_references(query),
-            total_budget_chars=budget,
-        )
+    found = search_knowledge_base(
+        actor=plan.actor,
+        query=query,
+        scope=plan.scope,
+        explicit_refs=parse_references(query),
+        total_budget_chars=budget,
+    )
     legs = found.results.legs if found.results is not None else {}
     if not found.hits and legs and all(leg["status"] in ("failed", "unavailable") for leg in legs.values()):
         failed = next((leg for leg in legs.values() if leg["status"] == "failed"), None)

@@ -12,7 +12,7 @@ from django.db import connections
 from apps.chat.models import Message
 from apps.chat.turns.channel import Channel, hub
 
-AT_ONCE = 128  # turns that live at the same time in a process; the others wait for their turn
+AT_ONCE = 32  # turns that work at the same time in a process; the others wait for their turn
 _room = threading.BoundedSemaphore(AT_ONCE)
 
 
