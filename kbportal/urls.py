@@ -14,7 +14,7 @@ from apps.knowledge.api.views.images import PresignedFileView, PublicFileView
 
 admin.site.login = secure_admin_login(admin.site.login)  # one door: its limits and its log hold for moderators too
 
-CONTEXTS = ("accounts", "spaces", "llm", "knowledge", "retrieval", "ingestion", "faq", "sources", "wiki", "chat")
+CONTEXTS = ("accounts", "spaces", "llm", "knowledge", "retrieval", "ingestion", "faq", "sources", "wiki", "chat", "evaluation")
 _routes = [import_module(f"apps.{context}.api.urls") for context in CONTEXTS]
 upstream = [pattern for module in _routes for pattern in module.upstream]
 proxied = [pattern for module in _routes for pattern in module.proxied]

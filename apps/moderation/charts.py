@@ -20,6 +20,10 @@ OUTCOMES: tuple[tuple[str, Any, str], ...] = (
     ("miss", gettext_lazy("nothing found"), "warn"),
     ("error", gettext_lazy("failed"), "bad"),
 )
+DECISIONS: tuple[tuple[str, Any, str], ...] = (
+    ("search", gettext_lazy("looked up"), "good"),
+    ("skip", gettext_lazy("not looked up"), "wait"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,14 @@ class Bars:
         return self.height + LABEL
 
 
-def bars_of_days(days: Sequence[Any]) -> Bars:
-    """Stacked bars: searches of each day by what came of them."""
+def bars_of_days(days: Sequence[Any], kinds: Sequence[tuple[str, Any, str]] = OUTCOMES) -> Bars:
+    """Stacked bars: searches of each day by what came of them, or turns by what was decided (`DECISIONS`)."""
     highest = max((sum(day.counts.values()) for day in days), default=0)
     bars = []
     for at, day in enumerate(days):
-        said = [f"{day.counts.get(name, 0)} {word}" for name, word, _tone in OUTCOMES if day.counts.get(name)]
+        said = [f"{day.counts.get(name, 0)} {word}" for name, word, _tone in kinds if day.counts.get(name)]
         parts, y = [], HEIGHT
-        for name, _word, tone in OUTCOMES:
+        for name, _word, tone in kinds:
             height = _height(day.counts.get(name, 0), highest)
             y -= height
             if height:
@@ -74,7 +78,7 @@ def bars_of_days(days: Sequence[Any]) -> Bars:
         title = f"{date_format(day.day, 'SHORT_DATE_FORMAT')}: {', '.join(said) or _('no searches')}"
         bars.append(Bar(at * STEP + (STEP - WIDTH) // 2, at * STEP + STEP // 2, tuple(parts), label, title))
     total = sum(sum(day.counts.values()) for day in days)
-    legend = tuple((tone, word) for _name, word, tone in OUTCOMES)
+    legend = tuple((tone, word) for _name, word, tone in kinds)
     return Bars(len(days) * STEP, HEIGHT, HEIGHT, tuple(bars), highest, total, legend)
 
 

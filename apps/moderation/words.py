@@ -32,6 +32,7 @@ KINDS: dict[str, Any] = {
     "faq_import": _("Import question pairs"),
     "wiki_import": _("Import wiki pages"),
     "faq_index": _("Make passages of question pairs"),
+    "evaluate": _("Evaluate knowledge bases"),
 }
 #: state of a run or document -> look of its mark
 TONES = {

@@ -47,6 +47,13 @@ NAV: list[NavItem] = [
     NavItem(_("Members"), "members-page", "people", "member.list", ("invitations-page",)),
     NavItem(_("API keys"), "keys-page", "key", "key.list"),
     NavItem(_("Models"), "models-page", "ai", "model.list", ("model-new", "model-edit", "model-delete")),
+    NavItem(
+        pgettext_lazy("navigation", "Evaluation"),
+        "evaluation",
+        "target",
+        "evaluation.manage",
+        ("evaluation-set", "evaluation-set-new", "evaluation-set-delete", "evaluation-run", "evaluation-run-new", "evaluation-compare"),
+    ),
     NavItem(_("Trash"), "trash", "trash", "trash.read", ("base-trash",)),
     NavItem(_("Settings"), "space-settings", "settings", "space.update"),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from apps.portal import ask_urls, base_urls, reader_urls, source_urls, wiki_urls
+from apps.portal import ask_urls, base_urls, evaluation_urls, reader_urls, source_urls, wiki_urls
 from apps.portal.views import health, invitations, keys, members, models, profile, spaces, styleguide
 
 SPACE = "s/<int:space_id>"
@@ -14,6 +14,7 @@ urlpatterns = [
     *reader_urls.urlpatterns,
     *ask_urls.urlpatterns,
     *source_urls.urlpatterns,
+    *evaluation_urls.urlpatterns,
     *wiki_urls.urlpatterns,
     path("styleguide", styleguide.styleguide, name="styleguide"),
     path("health", health.health, name="health"),

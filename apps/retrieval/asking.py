@@ -67,6 +67,8 @@ def turn_logged(
         row.hits, row.hits_count = [_turn_hit(hit) for hit in found.hits[:LOGGED_HITS]], len(found.hits)
         if results is None and not error:  # nothing but what was named
             row.outcome = RetrievalLog.Outcome.HIT if found.hits else RetrievalLog.Outcome.MISS
+        elif found.hits and row.outcome == RetrievalLog.Outcome.MISS:  # what the base as a whole is about, without a word in common
+            row.outcome = RetrievalLog.Outcome.HIT
         if rejected:
             row.outcome = RetrievalLog.Outcome.MISS
     elif not decision.use:

@@ -19,6 +19,8 @@ STEPS_MS = (25, 50, 100, 200, 400, 800)
 #: The palette asks while one types: half a word is no question. Nor is a greeting, for which a turn looks nothing up.
 ASKED_WHOLE = ~Q(door=RetrievalLog.Door.PALETTE) & ~Q(outcome=RetrievalLog.Outcome.SKIP)
 
+TURNS = Q(door=RetrievalLog.Door.ASK)
+
 
 def index_stats() -> EngineStats:
     """What the running index holds. Raises: Unavailable, TransientError when it cannot be opened."""
@@ -36,6 +38,8 @@ class SearchFigures:
     miss: int = 0
     error: int = 0
     failed_leg: int = 0
+    turns: int = 0
+    looked_up: int = 0  # turns for which the bases were searched
     p50_ms: float | None = None
     p95_ms: float | None = None
 
@@ -48,6 +52,8 @@ def search_figures(rows: Any) -> SearchFigures:
         asked=Count("pk", filter=ASKED_WHOLE),
         failed=Count("pk", filter=~Q(failed_leg="")),
         timed=Count("pk", filter=~Q(outcome=RetrievalLog.Outcome.ERROR)),
+        turns=Count("pk", filter=TURNS),
+        looked_up=Count("pk", filter=TURNS & Q(decision="search")),
         **outcomes,
     )
     timed = counts["timed"]
@@ -59,6 +65,8 @@ def search_figures(rows: Any) -> SearchFigures:
         miss=counts["miss"],
         error=counts["error"],
         failed_leg=counts["failed"],
+        turns=counts["turns"],
+        looked_up=counts["looked_up"],
         p50_ms=_percentile(rows, timed, 0.5),
         p95_ms=_percentile(rows, timed, 0.95),
     )
@@ -80,13 +88,22 @@ class Day:
 
 def searches_by_day(rows: Any, days: int, now: datetime | None = None) -> list[Day]:
     """The last `days` days, oldest first, days without a search included; one query."""
+    return _by_day(rows.filter(ASKED_WHOLE), "outcome", days, now)
+
+
+def _by_day(rows: Any, name: str, days: int, now: datetime | None) -> list[Day]:
     today = timezone.localdate(now)
     since = timezone.make_aware(datetime.combine(today - timedelta(days=days - 1), datetime.min.time()))
     found: dict[date, dict[str, int]] = {}
-    grouped = rows.filter(ASKED_WHOLE, created_at__gte=since).order_by().annotate(day=TruncDate("created_at"))
-    for day, outcome, count in grouped.values_list("day", "outcome").annotate(count=Count("pk")):
-        found.setdefault(day, {})[outcome] = count
+    grouped = rows.filter(created_at__gte=since).order_by().annotate(day=TruncDate("created_at"))
+    for day, value, count in grouped.values_list("day", name).annotate(count=Count("pk")):
+        found.setdefault(day, {})[value] = count
     return [Day(day, found.get(day, {})) for day in (today - timedelta(days=back) for back in range(days - 1, -1, -1))]
+
+
+def turns_by_day(rows: Any, days: int, now: datetime | None = None) -> list[Day]:
+    """As `searches_by_day`, of turns of conversations: counts of `search` and `skip`, the decision whether to look something up."""
+    return _by_day(rows.filter(TURNS), "decision", days, now)
 
 
 def searches_by_time(rows: Any) -> list[tuple[int | None, int]]:

@@ -3,7 +3,7 @@ missing from it, and what a text has of a question."""
 
 from apps.retrieval.asking import search_asked, turn_logged
 from apps.retrieval.explain import Snippet, Term, highlights, snippet
-from apps.retrieval.figures import SearchFigures, index_stats, search_figures, searches_by_day, searches_by_time
+from apps.retrieval.figures import SearchFigures, index_stats, search_figures, searches_by_day, searches_by_time, turns_by_day
 from apps.retrieval.grounding.decision import Decision, decide, should_use_knowledge_base
 from apps.retrieval.grounding.finding import Found, KnowledgeHit, is_general, search_knowledge_base
 from apps.retrieval.grounding.prompt import budget_chars, build_knowledge_context_prompt
@@ -52,6 +52,7 @@ __all__ = [
     "snippet",
     "text_tokens",
     "turn_logged",
+    "turns_by_day",
     "wanted_tokens",
     "why_not",
 ]

@@ -56,6 +56,7 @@ INSTALLED_APPS = [
     "apps.sources",
     "apps.wiki",
     "apps.chat",
+    "apps.evaluation",
     "apps.portal",
     "apps.moderation",
     "apps.operations",

@@ -11,6 +11,9 @@ from django.utils import timezone
 from apps.chat.models import ChatSession, Citation, Message, StreamEvent
 from apps.common.actor import Actor
 from apps.common.models import Activity
+from apps.evaluation.models import EvaluationResult, EvaluationRun
+from apps.evaluation.services import Draft as Asked
+from apps.evaluation.services import set_create
 from apps.faq.models import FaqImportRow, FaqImportRun
 from apps.faq.services import Draft, IncomingRow, entry_create, import_start
 from apps.knowledge.models import Chunk, Document
@@ -46,6 +49,8 @@ UNKNOWN: dict[str, Any] = {
             "wiki_folder_id",
             "wiki_issue_id",
             "wiki_proposal_id",
+            "set_id",
+            "run_id",
         ),
         7,
     )
@@ -138,8 +143,15 @@ def furnish(actor: Actor) -> dict[str, Any]:
     SourceItem.objects.create(
         space_id=document.space_id, source=source, key="0" * 64, external_id="1", title="Gone", state="held", vanished_at=timezone.now()
     )
+    asked = set_create(actor=actor, name="Pumps", questions=[Asked("How often is the pump replaced?", documents=("pump.txt",))])
+    measured = EvaluationRun.objects.create(
+        space_id=document.space_id, kind="evaluate", question_set=asked, kb_ref=base.pk, kb_uid=base.uid, kb_name=base.name, state="done"
+    )
+    EvaluationResult.objects.create(space_id=document.space_id, run=measured, question=asked.questions.get(), index=0)
     return {
         **wiki_of(actor),
+        "set_id": asked.uid,
+        "run_id": measured.uid,
         "source_id": source.uid,
         "log_id": run.uid,
         "session_id": session.uid,

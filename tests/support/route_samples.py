@@ -35,6 +35,21 @@ KWARGS: dict[str, Make] = {
 }
 
 BODIES: dict[str, Make] = {
+    "GET api:evaluation": lambda world: {"task_id": str(world.ids["home"]["run_id"])},
+    "POST api:evaluation": lambda world: {
+        "dataset_id": str(world.ids["home"]["set_id"]),
+        "knowledge_base_id": str(world.ids["home"]["kb_id"]),
+    },
+    "POST api:evaluation-sets": lambda world: {"name": "More", "questions": [{"question": "Which pump?"}]},
+    "POST api:evaluation-set-draw": lambda world: {"knowledge_base_id": str(world.ids["home"]["kb_id"]), "name": "Drawn"},
+    "POST api:evaluation-runs": lambda world: {
+        "set_id": str(world.ids["home"]["set_id"]),
+        "knowledge_base_id": str(world.ids["home"]["kb_id"]),
+    },
+    "GET api:evaluation-compare": lambda world: {"with": str(world.ids["home"]["run_id"])},
+    "GET evaluation-compare": lambda world: {"with": str(world.ids["home"]["run_id"])},
+    "POST evaluation-set-new": lambda world: {"base": str(world.ids["home"]["kb_id"]), "name": "Drawn"},
+    "POST evaluation-run-new": lambda world: {"set": str(world.ids["home"]["set_id"]), "base": str(world.ids["home"]["kb_id"])},
     "POST api:auth-register": lambda world: {"username": "fresh", "email": "fresh@example.com", "password": PASSWORD},
     "POST api:auth-login": lambda world: {"email": "member@example.com", "password": PASSWORD},
     "POST api:auth-refresh": lambda world: {"refreshToken": "nonsense"},

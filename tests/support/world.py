@@ -176,7 +176,7 @@ def build_world() -> World:
         member_remove(actor=actor, space=home, user_id=users["removed"].pk)
         every = ["retrieve", "ingest", "manage_kbs", "manage_members", "manage_tenant_settings", "manage_datasources"]
         other = [ids["home"]["other_kb_id"]]
-        keys["key_without"] = key_create(actor=actor, space=home, name="w", full_access=False, capabilities=["run_evaluations"])[1]
+        keys["key_without"] = key_create(actor=actor, space=home, name="w", full_access=False, capabilities=["manage_web_search"])[1]
         keys["key_other_base"] = key_create(actor=actor, space=home, name="o", full_access=False, capabilities=every, kb_uids=other)[1]
         keys["key_full"] = key_create(actor=actor, space=home, name="f", full_access=True)[1]
     with space_scope(foreign.pk):

@@ -265,7 +265,8 @@ class Writer:
         general = asks_in_general(question) and any(hit.hit_reason in ("kb_meta", "recent_synthesis") for hit in looked.hits)
         # Where a model failed, its hits were not judged before.
         enough = general or judge(question, sources, looked.compared()).enough
-        pieces = extract(question, sources, general=general) if enough else []
+        named = [source for source in sources if source.explicit]  # "sum this page up" is about the page, not about the base
+        pieces = extract(question, named if general and named else sources, general=general and not named) if enough else []
         if not pieces:
             told.reason, told.is_fallback = "not_found", True
             return self.say(self._not_found())

@@ -23,14 +23,14 @@ from apps.knowledge.models import Chunk, Document, KnowledgeBase
 from apps.knowledge.selectors import as_uuid
 from apps.moderation.admin.base import ChoiceFilter, MetadataAdmin, SpaceFilter, link, mark, space_link
 from apps.moderation.admin.spaces import access_of
-from apps.moderation.charts import bars_of_days, bars_of_times
+from apps.moderation.charts import DECISIONS, bars_of_days, bars_of_times
 from apps.moderation.rows import Fact, when
 from apps.moderation.selectors.contents import Readable, readable_spaces
 from apps.moderation.services import content_opened
 from apps.moderation.site import moderator
 from apps.moderation.words import REASONS, TONES
 from apps.retrieval.models import RetrievalLog
-from apps.retrieval.selectors import search_figures, searches_by_day, searches_by_time
+from apps.retrieval.selectors import search_figures, searches_by_day, searches_by_time, turns_by_day
 from apps.spaces.models import ApiKey
 
 SLOW_MS = (100, 300, 1000)
@@ -184,6 +184,7 @@ class RetrievalLogAdmin(MetadataAdmin):
             listed |= {
                 "figures": search_figures(recent),
                 "days": bars_of_days(searches_by_day(listed["cl"].queryset, CHART_DAYS)),
+                "turns": bars_of_days(turns_by_day(listed["cl"].queryset, CHART_DAYS), DECISIONS),
                 "times": bars_of_times(searches_by_time(recent)),
                 "chart_days": CHART_DAYS,
                 "export": f"{reverse('admin:retrieval_log_export')}?{request.GET.urlencode()}",
