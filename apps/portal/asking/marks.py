@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from apps.chat.selectors import body_of
 from apps.common import markdown
+from apps.retrieval.selectors import Reference, pieces_of
 
 _TAG = re.compile(r"(<[^>]+>)")
 _MARK = re.compile(r"\[(\d{1,4})\]")
@@ -85,6 +86,17 @@ def _mark(space_id: int, session_id: uuid.UUID, message_id: uuid.UUID, number: i
         name,
         number,
     )
+
+
+def question_html(text: str) -> SafeString:
+    """A question as it was typed; what it names in double brackets is shown by its label."""
+    pieces = (
+        format_html('<span class="talk__ref">{}</span>', piece.label)
+        if isinstance(piece, Reference)
+        else format_html_join(mark_safe("<br>"), "{}", ((line,) for line in piece.split("\n")))
+        for piece in pieces_of(text)
+    )
+    return format_html_join("", "{}", ((piece,) for piece in pieces))
 
 
 def cite_url(space_id: int, session_id: uuid.UUID, message_id: uuid.UUID, number: int) -> str:
