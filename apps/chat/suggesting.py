@@ -52,7 +52,9 @@ def questions_suggested(
     """Questions the bases (None: all of them) answer, of every kind in turn: question pairs first of all those that are recommended."""
     authorize(actor, "chat.read")
     limit = max(1, min(limit, MOST))
-    documents = Document.objects.visible_to(actor).listed().filter(enabled=True).exclude(parse_status=ParseStatus.DRAFT).select_related("kb")
+    documents = (
+        Document.objects.visible_to(actor).listed().filter(enabled=True).exclude(parse_status=ParseStatus.DRAFT).select_related("kb")
+    )
     if document_uids:
         documents = documents.filter(uid__in=list(document_uids))
     if kb_uids is not None:
