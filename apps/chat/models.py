@@ -102,6 +102,7 @@ class Message(SpaceOwned):
     first_ms = models.PositiveIntegerField(null=True)  # until the first words of the answer
     rating = models.CharField(max_length=4, choices=Rating, blank=True)
     rating_note = models.CharField(max_length=1000, blank=True)
+    suggestions = models.JSONField(default=dict)  # of an answer: the questions offered after it (services.follow_ups)
     stop_requested = models.BooleanField(default=False)
     lease_until = models.DateTimeField(null=True)
     created_at = models.DateTimeField()

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from apps.chat.answerers.citations import body_of
 from apps.chat.models import ChatSession, Citation, Message, StreamEvent
 from apps.chat.services.upkeep import turns_settle
+from apps.chat.suggesting import Suggestion, questions_suggested
 from apps.chat.turns.channel import Channel, hub
 from apps.chat.turns.lookup import reference_row
 from apps.common.actor import Actor
@@ -27,6 +28,7 @@ SourceState = Literal["same", "changed", "moved", "deleted"]
 __all__ = [
     "Channel",
     "CitedPassage",
+    "Suggestion",
     "body_of",
     "channel_of",
     "chat_figures",
@@ -37,6 +39,7 @@ __all__ = [
     "message_list",
     "message_search",
     "question_count",
+    "questions_suggested",
     "reference_row",
     "session_get",
     "session_list",

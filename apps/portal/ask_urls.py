@@ -13,6 +13,7 @@ _MESSAGE = f"{_SESSION}/messages/<uuid:message_id>"
 urlpatterns = [
     path(_ASK, ask.AskView.as_view(), name="ask"),
     path(f"{_ASK}/list", ask.AskListView.as_view(), name="ask-list"),
+    path(f"{_ASK}/ideas", ask.AskIdeasView.as_view(), name="ask-ideas"),
     path(f"{_ASK}/clear", ask.AskClearView.as_view(), name="ask-clear"),
     path(_SESSION, ask.AskSessionView.as_view(), name="ask-session"),
     path(f"{_SESSION}/watch", ask.AskWatchView.as_view(), name="ask-watch"),
@@ -24,6 +25,7 @@ urlpatterns = [
     path(f"{_MESSAGE}/stop", ask.AskStopView.as_view(), name="ask-stop"),
     path(f"{_MESSAGE}/again", ask.AskAgainView.as_view(), name="ask-again"),
     path(f"{_MESSAGE}/edit", ask.AskEditView.as_view(), name="ask-edit"),
+    path(f"{_MESSAGE}/follow", ask.AskFollowView.as_view(), name="ask-follow"),
     path(f"{_MESSAGE}/rate", ask.AskRateView.as_view(), name="ask-rate"),
     path(f"{_MESSAGE}/sources/<int:number>", ask.AskCiteView.as_view(), name="ask-cite"),
 ]

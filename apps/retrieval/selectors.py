@@ -7,7 +7,14 @@ from apps.retrieval.figures import SearchFigures, index_stats, search_figures, s
 from apps.retrieval.grounding.decision import Decision, decide, should_use_knowledge_base
 from apps.retrieval.grounding.finding import Found, KnowledgeHit, is_general, search_knowledge_base
 from apps.retrieval.grounding.prompt import budget_chars, build_knowledge_context_prompt
-from apps.retrieval.grounding.refs import Reference, parse_explicit_page_refs, parse_references, question_of, without_references
+from apps.retrieval.grounding.refs import (
+    Reference,
+    parse_explicit_page_refs,
+    parse_references,
+    pieces_of,
+    question_of,
+    without_references,
+)
 from apps.retrieval.probe import probe_vectors, probe_words
 from apps.retrieval.search import Options, Passage, Results, Scope, search
 from apps.retrieval.services import Serving, serving_of
@@ -25,6 +32,7 @@ __all__ = [
     "decide",
     "parse_explicit_page_refs",
     "parse_references",
+    "pieces_of",
     "question_of",
     "search_knowledge_base",
     "should_use_knowledge_base",

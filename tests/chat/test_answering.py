@@ -122,3 +122,8 @@ def test_titles_are_one_short_line() -> None:
     assert (
         title_of("How often is the seal of the big pump in hall seven replaced by the staff?") == "How often is the seal of the big pump…"
     )
+
+
+def test_a_mark_stays_on_the_line_of_its_sentence() -> None:
+    html = str(answer_html(1, UID, UID, "每季度校准一次。 [1] Replaced yearly. [2] 参见[1]", {1: "t", 2: "u"}))
+    assert "每季度校准一次。\u2060<a " in html and "Replaced yearly.\u00a0<a " in html and "参见\u2060<a " in html

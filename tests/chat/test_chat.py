@@ -91,7 +91,8 @@ def test_markers_open_the_right_text_and_unknown_ones_are_gone(library: Library,
     with chat_model(library, lambda _asked: ["Valves open late [3], early ", "[", "1]; some [3]", " and others [9].", " 参见[1]。"]):
         events = talk.ask("At which pressure does the valve of each pump open?")
     answer = said(events)
-    assert answer == "Valves open late [3], early [1]; some [3] and others. 参见[1]。"
+    pages = "\n\nReference pages:\n- 《part-1.txt》：part-1.txt\n- 《part-3.txt》：part-3.txt"
+    assert answer == "Valves open late [3], early [1]; some [3] and others. 参见[1]。" + pages
     assert "an answer cited what was not among its sources: 9" in caplog.text
     reply = talk.messages()[1]
     assert reply["content"] == answer and reply["answerer"] == "model"
@@ -347,4 +348,4 @@ def test_a_model_that_takes_no_tools_answers_without(library: Library) -> None:
             if "tools" in endpoint.requests[-1]
             else streams(body, handler)  # type: ignore[misc]
         )
-        assert said(talk.ask("传感器多久校准一次？", route="agent-chat")) == "每季度 [1]"
+        assert said(talk.ask("传感器多久校准一次？", route="agent-chat")).startswith("每季度 [1]\n\n参考页面：")

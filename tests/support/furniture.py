@@ -72,6 +72,9 @@ def answer_in(session: ChatSession, chunk: Chunk) -> Message:
     both = {"space_id": session.space_id, "session": session, "request_id": "r-1", "created_at": timezone.now()}
     question = Message.objects.create(role="user", content="How often is the pump replaced?", **both)
     reply = Message.objects.create(role="assistant", parent=question, content=f"{TEXT} [1]", answerer="extractive", **both)
+    offered = {"id": "q1", "text": "Why?", "ask": "Why?", "source": "document", "kb_id": "", "events": {}}
+    reply.suggestions = {"id": f"of-{reply.uid}", "status": "ready", "reason": "", "made_by": "extractive", "questions": [offered]}
+    reply.save(update_fields=["suggestions"])
     Citation.objects.create(
         space_id=session.space_id,
         message=reply,

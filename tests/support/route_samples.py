@@ -31,6 +31,7 @@ KWARGS: dict[str, Make] = {
     "source-try": lambda world: {"kind": "rss"},
     "my-invitation-answer": lambda world: {"answer": "accept"},
     "api:model-credential": lambda world: {"field": "api_key"},
+    **{f"{family}:chat-suggested": lambda world: {"agent_id": "builtin-quick-answer"} for family in ("api", "organization", "personal")},
     **{f"{family}:source-credential": lambda world: {"field": "credentials"} for family in ("api", "organization", "personal")},
 }
 
@@ -124,6 +125,7 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "POST chat-stop": lambda ids: {"message_id": str(ids["message_id"])},
     "GET chat-continue": lambda ids: {"message_id": str(ids["message_id"])},
     "PUT chat-rating": lambda ids: {"rating": "up"},
+    "POST chat-follow-up-events": lambda ids: {"suggestion_set_id": f"of-{ids['message_id']}", "question_id": "q1", "event_type": "click"},
     "POST chat-message-search": lambda ids: {"query": "pump"},
     "POST knowledge-chat": lambda ids: {"query": "How often is the pump replaced?", "knowledge_base_ids": [str(ids["kb_id"])]},
     "POST agent-chat": lambda ids: {"query": "How often is the pump replaced?", "knowledge_base_ids": [str(ids["kb_id"])]},

@@ -216,6 +216,77 @@ def stamp(moment: datetime) -> str:
     return moment.isoformat().replace("+00:00", "Z")
 
 
+class SuggestedQuery(serializers.Serializer[Any]):
+    """Ids separated by commas; none: every base one may read."""
+
+    knowledge_base_ids = serializers.CharField(required=False, allow_blank=True, default="", max_length=4000)
+    knowledge_ids = serializers.CharField(required=False, allow_blank=True, default="", max_length=4000)
+    limit = serializers.IntegerField(required=False, default=6, min_value=1, max_value=20)
+
+
+class SuggestedRowOut(serializers.Serializer[Any]):
+    question = serializers.CharField()
+    source = serializers.ChoiceField(choices=("faq", "document"))  # type: ignore[assignment]
+    knowledge_base_id = serializers.CharField()
+
+
+class SuggestedOut(serializers.Serializer[Any]):
+    questions = SuggestedRowOut(many=True)
+
+
+class FollowUpsIn(serializers.Serializer[Any]):
+    regenerate = serializers.BooleanField(required=False, allow_null=True, default=False)
+
+
+class FollowUpOut(serializers.Serializer[Any]):
+    """`ask`: what to send as the question, where it names the document it is about."""
+
+    id = serializers.CharField()
+    text = serializers.CharField()
+    ask = serializers.CharField()
+    category = serializers.CharField()
+    source = serializers.CharField()  # type: ignore[assignment]
+    knowledge_base_ids = serializers.ListField(child=serializers.CharField())
+
+
+class FollowUpsOut(serializers.Serializer[Any]):
+    id = serializers.CharField()
+    session_id = serializers.CharField()
+    assistant_message_id = serializers.CharField()
+    status = serializers.ChoiceField(choices=("pending", "ready", "suppressed"))
+    allow_regenerate = serializers.BooleanField()
+    suppression_reason = serializers.CharField(required=False)
+    questions = FollowUpOut(many=True)
+
+    def to_representation(self, instance: tuple[Message, dict[str, Any]]) -> dict[str, Any]:
+        message, kept = instance
+        row: dict[str, Any] = {
+            "id": kept["id"],
+            "session_id": str(message.session.uid),
+            "assistant_message_id": str(message.uid),
+            "status": kept["status"],
+            "allow_regenerate": kept["status"] != "pending",
+            "questions": [
+                {
+                    "id": each["id"],
+                    "text": each["text"],
+                    "ask": each["ask"],
+                    "category": "follow_up",
+                    "source": each["source"],
+                    "knowledge_base_ids": [each["kb_id"]] if each["kb_id"] else [],
+                }
+                for each in kept["questions"]
+            ],
+        }
+        return row | ({"suppression_reason": kept["reason"]} if kept["reason"] else {})
+
+
+class FollowUpEventIn(serializers.Serializer[Any]):
+    suggestion_set_id = serializers.CharField(max_length=64)
+    question_id = text(max_length=64)
+    event_type = serializers.CharField(max_length=32)
+
+
 class FoundMessagesOut(serializers.Serializer[Any]):
     items = serializers.ListField(child=serializers.DictField())
     total = serializers.IntegerField()

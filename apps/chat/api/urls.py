@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import URLPattern, path
 
-from apps.chat.api import asking, views
+from apps.chat.api import asking, suggestions, views
 
 _routes: list[URLPattern] = [
     path("sessions", views.SessionsView.as_view(), name="chat-sessions"),
@@ -15,6 +15,9 @@ _routes: list[URLPattern] = [
     path("sessions/<str:session_id>/pin", views.SessionPinView.as_view(), name="chat-session-pin"),
     path("sessions/<str:session_id>/generate_title", views.SessionTitleView.as_view(), name="chat-session-title"),
     path("sessions/<str:session_id>/stop", asking.StopView.as_view(), name="chat-stop"),
+    path("sessions/<str:session_id>/messages/<str:message_id>/suggestions", suggestions.FollowUpsView.as_view(), name="chat-follow-ups"),
+    path("sessions/<str:session_id>/suggestion-events", suggestions.FollowUpEventsView.as_view(), name="chat-follow-up-events"),
+    path("agents/<str:agent_id>/suggested-questions", suggestions.SuggestedQuestionsView.as_view(), name="chat-suggested"),
     path("messages/search", views.MessageSearchView.as_view(), name="chat-message-search"),
     path("messages/chat-history-stats", views.ChatStatsView.as_view(), name="chat-stats"),
     path("messages/<str:session_id>/load", views.MessageLoadView.as_view(), name="chat-load"),

@@ -78,6 +78,7 @@ def quotations_forget() -> int:
 
 
 def _forget_streams(documents: list[Any]) -> None:
-    """The events of these answers held the same text."""
+    """The events of these answers held the same text, and the questions offered after them its headings."""
     messages = Citation.objects.filter(document_uid__in=documents).values_list("message_id", flat=True)
+    Message.objects.filter(pk__in=list(messages.distinct())).exclude(suggestions={}).update(suggestions={})
     StreamEvent.objects.filter(message_id__in=list(messages.distinct())).exclude(message__state=Message.State.RUNNING).delete()

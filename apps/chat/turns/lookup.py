@@ -36,6 +36,19 @@ log = logging.getLogger(__name__)
 TOOL = "knowledge_search"
 QUERY_TOOL = "query_knowledge_base"
 TOOL_BUDGET = 4000
+#: What a search may fail with, and the turn goes on without it: also an unreadable file and a fault of our own.
+FAULTS = (
+    DomainError,
+    TransientError,
+    DatabaseError,
+    OSError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 LOADED = 8  # contract 2.5: `match_type` of what was named, not found
 
 
@@ -116,10 +129,8 @@ def look_up(plan: Plan, channel: Channel, budget: int, *, gated: bool) -> Looked
 
     `gated`: what cannot answer counts as not found, since the built-in answerer would quote anything; a model judges by itself.
     """
-    decision = decide(plan.message, True)
-    if plan.force and not decision.use:
-        decision = Decision(True, "asked_for")
-    looked = Looked(decision, budget=budget)
+    looked = _decided(plan, channel, budget)
+    decision = looked.decision
     if decision.use:
         search_told(plan, channel, looked, plan.message, call_id="search-1", gated=gated)
     injected = sum(len(hit.snippet) for hit in looked.hits)
@@ -138,6 +149,34 @@ def look_up(plan: Plan, channel: Channel, budget: int, *, gated: bool) -> Looked
     return looked
 
 
+def _decided(plan: Plan, channel: Channel, budget: int) -> Looked:
+    """Whether this turn is looked up. Rules that fail count as a search that failed: nothing is looked up, and that is told."""
+    try:
+        decision = decide(plan.message, True)
+    except FAULTS as error:
+        log.exception("the rules of a turn failed")
+        looked = Looked(Decision(False, "undecided"), error=_code(error), budget=budget)
+        failure_told(channel, looked)
+        return looked
+    if plan.force and not decision.use:
+        decision = Decision(True, "asked_for")
+    return Looked(decision, budget=budget)
+
+
+def _code(error: Exception) -> str:
+    """What the log and the event call a failure."""
+    if isinstance(error, DatabaseError):
+        return "database"
+    return str(getattr(error, "code", "") or ("unreadable" if isinstance(error, OSError) else "internal"))
+
+
+def failure_told(channel: Channel, looked: Looked) -> str:
+    """Say that the search failed; what was said."""
+    text = _("The search failed; the question was answered without it.")
+    channel.emit("knowledge_search_error", text, data={"message": text, "code": looked.error})
+    return text
+
+
 def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, call_id: str, gated: bool) -> None:
     """Search and tell it: the events of a plain chat stream and the contract's tool call, both true."""
     started = time.perf_counter()
@@ -150,12 +189,11 @@ def search_told(plan: Plan, channel: Channel, looked: Looked, query: str, *, cal
     base = {"tool_name": TOOL, "tool_call_id": call_id}
     try:
         found = searched(plan, query, looked.budget)
-    except (DomainError, TransientError, DatabaseError) as error:
-        looked.error = getattr(error, "code", "database")
+    except FAULTS as error:
+        looked.error = _code(error)
         looked.took_ms = (time.perf_counter() - started) * 1000
         log.warning("the search of a turn failed: %s", error, exc_info=True)
-        text = _("The search failed; the question was answered without it.")
-        channel.emit("knowledge_search_error", text, data={"message": text, "code": looked.error})
+        text = failure_told(channel, looked)
         channel.emit("tool_result", data={**base, "success": False, "error": text, "duration_ms": round(looked.took_ms)})
         return
     looked.found, looked.hits, looked.missing = found, found.hits, found.missing
@@ -215,8 +253,8 @@ def tool_told(plan: Plan, channel: Channel, looked: Looked, query: str, call_id:
     found, error, lines = None, "", []
     try:
         found = searched(plan, query, TOOL_BUDGET)
-    except (DomainError, TransientError, DatabaseError) as failure:
-        error = getattr(failure, "code", "database")
+    except FAULTS as failure:
+        error = _code(failure)
         log.warning("a search a model asked for failed: %s", failure, exc_info=True)
     spent = {"duration_ms": round((time.perf_counter() - started) * 1000)}
     if found is not None:

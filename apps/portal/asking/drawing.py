@@ -18,9 +18,9 @@ from apps.chat.selectors import CitedPassage, body_of, citations_of_messages
 from apps.common.actor import Actor
 from apps.llm.failures import failure_of
 from apps.portal import links
-from apps.portal.asking.marks import answer_html, cite_url
+from apps.portal.asking.marks import answer_html, cite_url, question_html
 from apps.portal.reader.places import place_text
-from apps.retrieval.selectors import highlights
+from apps.retrieval.selectors import highlights, without_references
 
 _HEADING = re.compile(r"(?m)^#{1,6}\s+")
 _MARKS = re.compile(r"\s*\[\d{1,4}\]")
@@ -53,6 +53,7 @@ class Shown:
     sources: list[Source] = field(default_factory=list)
     others: list[Source] = field(default_factory=list)
     label: str = ""
+    follow_ups: list[dict[str, Any]] | None = None  # offered after it; None: not made yet
     next_step: str = ""  # not_found | anyway | again | ""
     search_href: str = ""
     base_href: str = ""
@@ -77,7 +78,7 @@ def shown(actor: Actor, session: ChatSession, messages: Sequence[Message]) -> li
     return [
         _answer(session, message, cited[message.pk], questions.get(message.parent_id or 0))
         if message.role == Message.Role.ASSISTANT
-        else Shown(message, plain=message.content)
+        else Shown(message, html=question_html(message.content), plain=message.content)
         for message in messages
     ]
 
@@ -100,6 +101,7 @@ def _answer(session: ChatSession, message: Message, passages: list[CitedPassage]
         found.base_href = reverse("base-documents", args=[space_id, bases[0]])
         found.why_href = f"{reverse('base-test', args=[space_id, bases[0]])}?{urlencode({'q': asked[:400]})}"
     found.next_step = _next(message)
+    found.follow_ups = message.suggestions["questions"] if message.suggestions else None
     return found
 
 
@@ -223,7 +225,7 @@ def exported(session: ChatSession, rows: Sequence[Shown]) -> str:
     lines = [f"# {session.title or _('Conversation')}", ""]
     for row in rows:
         if not row.is_answer:
-            lines += [f"## {row.message.content}", ""]
+            lines += [f"## {without_references(row.message.content) or row.message.content}", ""]
             continue
         lines += [row.plain, ""]
         if row.label:

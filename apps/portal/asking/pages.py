@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from apps.chat.models import ChatSession
-from apps.chat.selectors import message_list, session_list, session_version
+from apps.chat.selectors import message_list, questions_suggested, session_list, session_version
 from apps.chat.services.turns import Asked
 from apps.common.actor import Actor
 from apps.common.errors import InvalidInput
@@ -40,11 +41,11 @@ class AskedWith:
         return cls((data.get("text") or data.get("q") or "")[:8000], uids, data.get("model", "")[:64])
 
     @classmethod
-    def of_session(cls, session: ChatSession) -> AskedWith:
-        """As the last question was asked."""
+    def of_session(cls, session: ChatSession, text: str = "") -> AskedWith:
+        """As the last question was asked; `text`: what to begin the next one with."""
         listed = session.last_request.get("knowledge_base_ids") or []
         uids = tuple(uid for uid in (as_uuid(value) for value in listed) if uid is not None)
-        return cls("", uids, str(session.last_request.get("model_id") or ""))
+        return cls(text[:8000], uids, str(session.last_request.get("model_id") or ""))
 
     def check(self) -> None:
         """Raises: InvalidInput without words."""
@@ -92,10 +93,25 @@ def talk_context(actor: Actor, session: ChatSession, *, whole: bool = False) -> 
     return {
         "session": session,
         "space_id": actor.space_id,
+        "may_ask": allowed(actor, "chat.ask"),
         "rows": rows,
         "earlier": len(messages) > limit,
         "live": live,
         "seen": session_version(actor=actor, session=session),
+    }
+
+
+def ideas_context(actor: Actor, bases: tuple[uuid.UUID, ...]) -> dict[str, Any]:
+    """Questions the chosen bases answer (none chosen: all of them), each a link that fills it in."""
+    ask = reverse("ask", args=[actor.space_id])
+    chosen = [("base", str(uid)) for uid in bases]
+    return {
+        "root": "ask-ideas-list",
+        "heading": _("You could ask"),
+        "ideas": [
+            {"text": row.text, "ask": row.ask, "href": f"{ask}?{urlencode([('q', row.ask), *chosen])}"}
+            for row in questions_suggested(actor=actor, kb_uids=bases or None)
+        ],
     }
 
 

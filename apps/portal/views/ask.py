@@ -24,10 +24,11 @@ from apps.chat.selectors import (
     session_version,
 )
 from apps.chat.services import sessions, turns
+from apps.chat.services.follow_ups import follow_ups_make
 from apps.common.errors import DomainError, InvalidInput
 from apps.common.text import archive_name
 from apps.portal.asking.drawing import cited_context, exported, shown
-from apps.portal.asking.pages import AskedWith, page_context, talk_context
+from apps.portal.asking.pages import AskedWith, ideas_context, page_context, talk_context
 from apps.portal.asking.stream import drawn
 from apps.portal.views.forms import put_error
 from apps.portal.web import DialogView, PageView, go, is_htmx
@@ -70,7 +71,8 @@ class AskSessionView(PageView):
 
     def get(self, request: HttpRequest, space_id: int, session_id: uuid.UUID) -> HttpResponse:
         session = session_get(actor=self.actor, session_id=session_id)
-        context = page_context(self.actor, session, AskedWith.of_session(session), whole="all" in request.GET)
+        asked = AskedWith.of_session(session, request.GET.get("q", ""))
+        context = page_context(self.actor, session, asked, whole="all" in request.GET)
         if "cite" in request.GET:
             context |= self._open(session, request.GET)
         return self.fragment_or_page("portal/ask.html", {"talk": "portal/_ask_talk.html"}, context)
@@ -104,6 +106,15 @@ class AskListView(PageView):
         current = request.GET.get("current", "")
         context = page_context(self.actor, None, AskedWith(), list_query=request.GET.get("q", "")[:200], current=current)
         return render(request, "portal/_ask_sessions.html", context)
+
+
+class AskIdeasView(PageView):
+    """Questions the chosen bases answer."""
+
+    actions = {"GET": "chat.read"}
+
+    def get(self, request: HttpRequest, space_id: int) -> HttpResponse:
+        return render(request, "portal/_ask_ideas.html", ideas_context(self.actor, AskedWith.read(request.GET).bases))
 
 
 class AskWatchView(PageView):
@@ -168,6 +179,21 @@ class AskAgainView(_MessageView):
         chosen = request.POST.get("model")
         turns.turn_again(actor=self.actor, question=question, model_id=chosen, force=True if request.POST.get("force") else None)
         return self.talk(message.session)
+
+
+class AskFollowView(_MessageView):
+    """The questions offered after an answer."""
+
+    actions = {"POST": "chat.ask"}
+
+    def post(self, request: HttpRequest, space_id: int, session_id: uuid.UUID, message_id: uuid.UUID) -> HttpResponse:
+        message = self.found(session_id, message_id)
+        follow_ups_make(actor=self.actor, message=message)
+        if not is_htmx(request):
+            return redirect(_url(message.session))
+        row = shown(self.actor, message.session, [message])[0]
+        row.follow_ups = row.follow_ups or []
+        return render(request, "portal/_ask_follow.html", {"row": row, "session": message.session, "space_id": space_id})
 
 
 class AskRateView(_MessageView):

@@ -32,6 +32,16 @@ def parse_explicit_page_refs(message: str) -> list[str]:
 def parse_references(message: str) -> list[Reference]:
     """Everything a message names in double brackets, each once, in order; at most MAX_REFS."""
     found: dict[tuple[str, str], Reference] = {}
+    for piece in pieces_of(message):
+        if isinstance(piece, Reference):
+            found.setdefault((piece.kind, piece.value), piece)
+    return list(found.values())[:MAX_REFS]
+
+
+def pieces_of(message: str) -> list[str | Reference]:
+    """The message cut at what it names: put together again it is as it was written."""
+    pieces: list[str | Reference] = []
+    last = 0
     for match in _ANY.finditer(message):
         value, label = match.group(1).strip(), (match.group(2) or "").strip()
         if not value:
@@ -42,8 +52,9 @@ def parse_references(message: str) -> list[Reference]:
         elif by_id := _BY_ID.match(value):
             kind = "document" if by_id.group(1) == "document" else "passage"
             value = by_id.group(2)
-        found.setdefault((kind, value), Reference(kind, value, label or value, match.group()))
-    return list(found.values())[:MAX_REFS]
+        pieces += [message[last : match.start()], Reference(kind, value, label or value, match.group())]
+        last = match.end()
+    return [*pieces, message[last:]]
 
 
 def without_references(message: str) -> str:

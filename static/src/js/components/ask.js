@@ -91,6 +91,18 @@ on("click", "[data-ask-quote]", (_event, button) => {
   area.setSelectionRange(area.value.length, area.value.length);
 });
 
+// A question that is offered is asked at once; without a script its link fills it in.
+on("click", "a[data-ask-say]", (event, link) => {
+  const area = document.getElementById("ask-text");
+  if (!area || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const draft = area.value.trim();
+  area.value = draft ? `${draft}\n${link.dataset.askSay}` : link.dataset.askSay;
+  area.dispatchEvent(new Event("input", { bubbles: true }));
+  if (draft) area.focus();
+  else area.form.requestSubmit();
+});
+
 // A conversation opens at its end; what was just sent is in sight.
 eachAdded("#talk", (talk) => {
   if (talk.querySelector("[data-stream]") || (!location.hash && !talk.dataset.seen)) toEnd();
