@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext as _
 from rest_framework import serializers
 
 from apps.common.api.views import PageQuery
@@ -80,7 +81,7 @@ class NumberKeyed(serializers.DictField):
         for key, value in found.items():
             text = str(key).strip()
             if not (text.lstrip("-").isascii() and text.lstrip("-").isdigit() and len(text) < 19):
-                raise serializers.ValidationError(f"{text[:40]}: a whole number is needed as the key.")
+                raise serializers.ValidationError(_("A key must be a whole number: “%(key)s” is none.") % {"key": text[:40]})
             numbers[int(text)] = value
         return numbers
 

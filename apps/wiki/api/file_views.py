@@ -66,7 +66,7 @@ class WikiImportView(WikiView):
         return self.render(selectors.import_state(actor=self.actor, base=self.base(wiki_kb_id)))
 
     def post(self, request: Any, wiki_kb_id: str) -> Response:
-        body, base = self.read(), self.base(wiki_kb_id)
-        upload = body["file"]
+        base = self.base(wiki_kb_id)  # whoever may not see the base learns nothing of its form
+        upload = self.read()["file"]
         services.wiki_import_start(actor=self.actor, base=base, items=services.archive_read(upload), file_name=upload.name)
         return self.render(selectors.import_state(actor=self.actor, base=base))
