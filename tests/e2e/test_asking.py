@@ -48,6 +48,9 @@ def test_a_conversation(shared_stack: LiveStack) -> None:
         expect(answer).to_contain_text("The seal of the pump is replaced every five years.")
         expect(answer).to_contain_text("Extracted, no language model is configured")
         expect(page.locator("#ask-sessions")).to_contain_text("How often is the seal replaced")
+        expect(
+            page.locator("#follow-ups:not([hx-post])")
+        ).to_be_attached()  # what it asks for on its own leaves the conversation where it is
         answer.locator(".cite").first.click()
         expect(page.locator("#dock mark")).to_have_text("The seal of the pump is replaced every five years.")
 

@@ -33,3 +33,15 @@ def test_text_is_escaped_unless_listed() -> None:
     raw = re.compile(r"\|\s*safe\b|autoescape\s+off|\|\s*safeseq\b")
     found = (path for path in templates() if raw.search((ROOT / path).read_text("utf-8")))
     assert_only(found, UNESCAPED, "a template passes text unescaped")
+
+
+def test_what_is_swapped_in_names_its_place() -> None:
+    """htmx takes an unnamed target from the nearest element around that names one: a list of suggestions then replaces the page they stand in."""
+    request = re.compile(r"<[a-z][^<>]*?\shx-(?:get|post|put|delete)=(?:[^<>]|%}|{%)*?>")
+    silent = [
+        f"{path}: {tag[:90]}"
+        for path in templates()
+        for tag in request.findall((ROOT / path).read_text("utf-8"))
+        if "hx-target" not in tag and 'hx-swap="none"' not in tag
+    ]
+    assert silent == []
