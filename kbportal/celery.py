@@ -11,7 +11,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "kbportal.settings")
 
 app = Celery("kbportal")
 app.config_from_object("django.conf:settings", namespace="CELERY")
-app.autodiscover_tasks(["apps.common.jobs", "apps.knowledge", "apps.retrieval", "apps.ingestion", "apps.sources", "apps.moderation"])
+app.autodiscover_tasks(["apps.common.jobs"])
+app.autodiscover_tasks()  # of every installed app: a list would have to be thought of with each new context
 
 
 @setup_logging.connect
