@@ -94,11 +94,12 @@ def test_a_pdf_has_it_below_the_block_above_it(tmp_path: Any) -> None:
 
 
 def test_passages_hold_the_reference_and_are_found_without_its_letters(kit: Kit) -> None:
-    document = kit.upload("a.md", markdown(png("red")))
+    words = markdown(png("red")).replace(" 1", " one")  # three handles in ten hold a 1 of their own
+    document = kit.upload("a.md", words)
     work_all(services.PARSE, services.EMBED)
     (image,) = images_of(document)
     (beside,) = [chunk for chunk in passages(document) if image.url in chunk.content]
-    assert f"![figure 1]({image.url})" in beside.content and image.chunk_id == beside.pk
+    assert f"![figure one]({image.url})" in beside.content and image.chunk_id == beside.pk
     assert beside.pk in {chunk.pk for chunk in found(kit, "figure")}
     assert found(kit, str(image.uid)) == [] and found(kit, "resource") == [], "a handle is no word of the document"
 

@@ -141,7 +141,11 @@ def import_pairs(rest: Rest, base: str, at: Callable[[dict[str, Any]], None]) ->
 
 def test_kill_of_the_worker_while_it_takes_question_pairs(ready: Any) -> None:
     stack, rest, _base = ready
-    calm, killed = rest.make_base("Calm", type="faq"), rest.make_base("Killed", type="faq")
+    words = {
+        "type": "faq",
+        "indexing_strategy": {"vector_enabled": False, "keyword_enabled": True},
+    }  # vectors would keep the queue for minutes
+    calm, killed = rest.make_base("Calm", **words), rest.make_base("Killed", **words)
     undisturbed, entries = import_pairs(rest, calm, lambda _progress: None)
     reached: list[int] = []
 
